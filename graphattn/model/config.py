@@ -1,0 +1,34 @@
+"""The settings of a network, without torch: the command line reads them, ``build_network`` turns them into modules."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from graphattn.errors import SettingError
+
+Readout = Literal["sum", "mean", "max", "attention"]
+READOUTS: tuple[Readout, ...] = ("sum", "mean", "max", "attention")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig:
+    """Size and parts of a :class:`graphattn.GraphTransformer`. The defaults are the preset ``fast``."""
+
+    channels: int = 128  # width of a node's vector
+    layers: int = 4  # blocks of attention and feed-forward
+    heads: int = 8  # attention heads; divides channels
+    dropout: float = 0.1  # on attention weights and on every residual branch
+    readout: Readout = "attention"  # how a graph's nodes become one vector
+    self_loops: bool = True  # whether a node attends to itself as well
+
+    def __post_init__(self) -> None:
+        for name in ("channels", "layers", "heads"):
+            if getattr(self, name) < 1:
+                raise SettingError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.channels % self.heads:
+            raise SettingError(
+                f"channels ({self.channels}) must be a multiple of heads ({self.heads}), so that every head gets a share"
+            )
+        if not 0 <= self.dropout < 1:
+            raise SettingError(f"dropout must be in [0, 1), got {self.dropout}")
+        if self.readout not in READOUTS:
+            raise SettingError(f"readout must be one of {', '.join(READOUTS)}, got {self.readout!r}")
