@@ -26,7 +26,7 @@ class NetworkConfig:
                 raise SettingError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.channels % self.heads:
             raise SettingError(
-                f"channels ({self.channels}) must be a multiple of heads ({self.heads}), so that every head gets a share"
+                f"channels ({self.channels}) must be a multiple of heads ({self.heads}): every head gets a share"
             )
         if not 0 <= self.dropout < 1:
             raise SettingError(f"dropout must be in [0, 1), got {self.dropout}")
