@@ -1,0 +1,109 @@
+"""A training run on disk: one safetensors file, replaced as a whole after every epoch, never half written."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from graphattn import __version__
+from graphattn.errors import TrainingError
+from graphattn.training.history import EpochRecord
+from graphattn.training.identity import Identity, differences
+
+FORMAT = "graphattn training checkpoint"
+FORMAT_VERSION = 1
+_MOST_DIFFERENCES = 3  # named in one message
+_START_OVER = "start over without resuming (resume=False; the file is then replaced)"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a run needs to go on to the same bits; its randomness is a function of seed and epoch."""
+
+    history: tuple[EpochRecord, ...]  # one per epoch done
+    network: dict[str, Tensor]  # state after the last epoch done
+    best: dict[str, Tensor]  # state after the best epoch
+    optimizer: dict[str, Tensor]  # as optimizer_tensors gives it
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint, identity: Identity) -> None:
+    """Write the file so that a kill at any moment leaves either the old one or the new one under its name.
+
+    The bytes go to ``<name>.partial`` in the same folder, to the disk, and only then take the name.
+    """
+    tensors = {
+        f"{part}.{name}": tensor.detach().cpu().contiguous()
+        for part in _PARTS
+        for name, tensor in getattr(checkpoint, part).items()
+    }
+    metadata = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "library_version": __version__,
+        "identity": json.dumps(identity),
+        "history": json.dumps([asdict(record) for record in checkpoint.history]),
+    }
+    content = save(tensors, metadata)
+    partial = path.with_name(f"{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+_PARTS = ("network", "best", "optimizer")
+
+
+def read_checkpoint(path: Path, identity: Identity) -> Checkpoint:
+    """Read the file back for the run that ``identity`` describes.
+
+    Raises:
+        TrainingError: the file is truncated or foreign, of another format version, or of another run; the message
+            names what differs.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            _check_format(path, metadata)
+            _check_identity(path, metadata, identity)
+            history = tuple(EpochRecord(**record) for record in json.loads(metadata["history"]))
+            # Copies: the tensors that safetensors gives are windows into the file.
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (no mapping)
+    except SafetensorError as error:
+        raise TrainingError(
+            f"{path} cannot be read as a checkpoint ({error}): it is truncated, or a file of another kind. "
+            f"Remove it, or {_START_OVER}."
+        ) from error
+    parts = {
+        part: {name.removeprefix(f"{part}."): t for name, t in tensors.items() if name.startswith(f"{part}.")}
+        for part in _PARTS
+    }
+    return Checkpoint(history=history, **parts)
+
+
+def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
+    if metadata.get("format") != FORMAT:
+        raise TrainingError(
+            f"{path} is a safetensors file but no checkpoint of a graphattn training run (its format is "
+            f"{metadata.get('format')!r}, wanted {FORMAT!r}). Name another file, or {_START_OVER}."
+        )
+    if metadata["format_version"] != str(FORMAT_VERSION):
+        raise TrainingError(
+            f"{path} has checkpoint format version {metadata['format_version']}, written by graphattn "
+            f"{metadata['library_version']}; this is graphattn {__version__}, which reads version "
+            f"{FORMAT_VERSION}. Resume with that version, or {_START_OVER}."
+        )
+
+
+def _check_identity(path: Path, metadata: Mapping[str, str], identity: Identity) -> None:
+    found = differences(json.loads(metadata["identity"]), identity)
+    if found:
+        more = len(found) - _MOST_DIFFERENCES
+        named = "; ".join(found[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
+        raise TrainingError(f"{path} belongs to another run: {named}. Resume with what it was, or {_START_OVER}.")
