@@ -1,7 +1,7 @@
 """The settings of a network, without torch: the command line reads them, ``build_network`` turns them into modules."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from graphattn.errors import SettingError
 
@@ -11,14 +11,17 @@ READOUTS: tuple[Readout, ...] = ("sum", "mean", "max", "attention")
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
-    """Size and parts of a :class:`graphattn.GraphTransformer`. The defaults are the preset ``fast``."""
+    """Size and parts of a :class:`graphattn.GraphTransformer`. The defaults are the preset ``fast``.
 
-    channels: int = 128  # width of a node's vector
-    layers: int = 4  # blocks of attention and feed-forward
-    heads: int = 8  # attention heads; divides channels
-    dropout: float = 0.1  # on attention weights and on every residual branch
-    readout: Readout = "attention"  # how a graph's nodes become one vector
-    self_loops: bool = True  # whether a node attends to itself as well
+    The text beside each type is the help of its command-line option.
+    """
+
+    channels: Annotated[int, "width of a node's vector"] = 128
+    layers: Annotated[int, "blocks of attention and feed-forward"] = 4
+    heads: Annotated[int, "attention heads; divides channels"] = 8
+    dropout: Annotated[float, "on attention weights and on every residual branch"] = 0.1
+    readout: Annotated[Readout, "how a graph's nodes become one vector"] = "attention"
+    self_loops: Annotated[bool, "whether a node attends to itself as well"] = True
 
     def __post_init__(self) -> None:
         for name in ("channels", "layers", "heads"):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal
+from typing import Annotated, Literal
 
 from graphattn.errors import SettingError
 
@@ -22,23 +22,24 @@ PRECISIONS: tuple[Precision, ...] = ("32-true", "bf16-mixed")
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """How a network learns. With the same seed on the same machine's CPU, the same settings give the same bits.
+    """How a network learns. The text beside each type is the help of its command-line option.
 
-    On a GPU some of PyTorch's own sums depend on the order in which threads arrive; call
-    ``torch.use_deterministic_algorithms(True)`` before training where that matters.
+    With the same seed on the same machine's CPU, the same settings give the same bits. On a GPU some of PyTorch's own
+    sums depend on the order in which threads arrive; call ``torch.use_deterministic_algorithms(True)`` before training
+    where that matters.
     """
 
-    epochs: int = 100  # passes over the training set, at most
-    batch_size: int = 32  # graphs per optimizer step
-    learning_rate: float = 1e-3  # the highest, reached after warm-up
-    weight_decay: float = 1e-2  # of AdamW; biases, norms and embeddings are spared
-    warmup_epochs: float = 2.0  # epochs of rising learning rate, at most half the run
-    clip_norm: float = 1.0  # largest norm of the whole gradient; 0 switches clipping off
-    patience: int = 20  # epochs without a better validation loss before training stops
-    loss: RegressionLoss = "mse"  # of regression; a binary target always takes the log loss
-    seed: int = 0  # decides the order of graphs and the dropout
-    accelerator: Accelerator = "auto"  # auto takes a CUDA GPU where there is one, else the CPU
-    precision: Precision = "32-true"  # bf16-mixed computes matrix products in bfloat16
+    epochs: Annotated[int, "passes over the training set, at most"] = 100
+    batch_size: Annotated[int, "graphs per optimizer step"] = 32
+    learning_rate: Annotated[float, "the highest, reached after warm-up"] = 1e-3
+    weight_decay: Annotated[float, "of AdamW; biases, norms and embeddings are spared"] = 1e-2
+    warmup_epochs: Annotated[float, "epochs of rising learning rate, at most half the run"] = 2.0
+    clip_norm: Annotated[float, "largest norm of the whole gradient; 0 switches clipping off"] = 1.0
+    patience: Annotated[int, "epochs without a better validation loss before training stops"] = 20
+    loss: Annotated[RegressionLoss, "of regression; a binary target always takes the log loss"] = "mse"
+    seed: Annotated[int, "decides all that is random: initial weights, order of graphs, dropout, a random split"] = 0
+    accelerator: Annotated[Accelerator, "auto takes a CUDA GPU where there is one, else the CPU"] = "auto"
+    precision: Annotated[Precision, "bf16-mixed computes matrix products in bfloat16"] = "32-true"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience"):
