@@ -1,1 +1,1 @@
-"""."""
+"""Networks made of attention: block, readout, network, and their settings."""

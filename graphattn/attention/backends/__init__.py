@@ -1,1 +1,1 @@
-"""."""
+"""How a call is computed: one file per backend, all held to the one slow definition."""

@@ -1,0 +1,56 @@
+"""Attention spelled out one receiver at a time: the truth that every other backend is held to."""
+
+import torch
+from torch import Tensor
+
+from graphattn.adjacency import ADDED_SELF_LOOP
+from graphattn.attention.call import AttentionCall, ByType, PerEdge, dropout_factor
+from graphattn.attention.normalizers import normalize_senders
+
+
+class Definition:
+    """One receiver at a time, in the words of the formula. Slow on purpose; never optimize it."""
+
+    name = "definition"
+
+    def why_not(self, call: AttentionCall) -> str | None:  # noqa: ARG002
+        """It can run every call."""
+        return None
+
+    def __call__(self, call: AttentionCall) -> Tensor:
+        """(R, H, Dv), in the query's dtype."""
+        dtype = call.compute_dtype()
+        query, key, value = (tensor.to(dtype) for tensor in (call.query, call.key, call.value))
+        kept = dropout_factor(call) if call.dropout else None
+        rows = []
+        for receiver in range(call.adjacency.num_receivers):
+            senders, edges = call.adjacency.row(receiver)
+            if len(senders) == 0:
+                rows.append(value[senders].sum(0))  # the sum of nothing
+                continue
+            keys, values = key[senders], value[senders]  # (senders, H, D)
+            if call.edges.key is not None:
+                keys = keys + _terms_of(call.edges.key, edges, dtype)
+            if call.edges.value is not None:
+                values = values + _terms_of(call.edges.value, edges, dtype)
+            logits = call.score(query[receiver], keys)  # (senders, H)
+            if call.bias is not None:
+                logits = logits + _terms_of(call.bias, edges, dtype)
+            weights = normalize_senders(logits, call.normalizer)
+            if kept is not None:
+                first = int(call.adjacency.rowptr[receiver])
+                weights = weights * kept[first : first + len(senders)]
+            rows.append((weights[..., None] * values).sum(0))
+        out = torch.stack(rows) if rows else value.new_zeros(0, *value.shape[1:])
+        return out.to(call.query.dtype)
+
+
+def _terms_of(terms: PerEdge, edges: Tensor, dtype: torch.dtype) -> Tensor:
+    table = terms.table if isinstance(terms, ByType) else terms
+    rows = []
+    for edge in edges.tolist():
+        if edge == ADDED_SELF_LOOP:
+            rows.append(table.new_zeros(table.shape[1:]))
+        else:
+            rows.append(table[int(terms.kind[edge]) if isinstance(terms, ByType) else edge])
+    return torch.stack(rows).to(dtype)

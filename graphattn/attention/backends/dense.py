@@ -1,0 +1,135 @@
+"""Attention on padded matrices, one (receivers x senders) block per graph, by PyTorch's own kernel where it can."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from graphattn.adjacency import Adjacency
+from graphattn.attention.call import AttentionCall, dropout_factor, per_entry
+from graphattn.attention.normalizers import normalize_senders
+from graphattn.attention.scores import DotProduct
+
+LARGEST_PADDED = 2**31  # numbers in the largest padded tensor that this backend makes
+
+
+class Dense:
+    """Pads every graph of the batch to the largest. Good where most pairs may attend."""
+
+    name = "dense"
+
+    def why_not(self, call: AttentionCall) -> str | None:
+        """Parallel edges, non-finite input and too much padding are declined."""
+        adjacency = call.adjacency
+        if adjacency.has_parallel_edges:
+            return "the adjacency has parallel edges, and a dense matrix has room for one entry per pair"
+        receivers, senders = _largest(adjacency.ptr), _largest(adjacency.sender_ptr)
+        width = 1 if _is_scaled_dot_product(call) else call.query.shape[-1]
+        padded = adjacency.num_graphs * receivers * senders * call.heads * width
+        if padded > LARGEST_PADDED:
+            return (
+                f"padding to {receivers} x {senders} in {adjacency.num_graphs} graphs would make {padded:.1e} numbers"
+            )
+        for name, tensor in (("query", call.query), ("key", call.key), ("value", call.value)):
+            if not bool(tensor.isfinite().all()):
+                return f"{name} holds NaN or inf, which a masked-out pair would spread"
+        return None
+
+    def __call__(self, call: AttentionCall) -> Tensor:
+        """(R, H, Dv), in the query's dtype."""
+        if call.adjacency.num_entries == 0:  # the sum of nothing, for every receiver
+            return call.value[:0].sum(0).expand(call.adjacency.num_receivers, -1, -1).to(call.query.dtype)
+        padding = Padding.of(call.adjacency)
+        return _scaled_dot_product(call, padding) if _is_scaled_dot_product(call) else _spelled_out(call, padding)
+
+
+@dataclass(frozen=True, eq=False)
+class Padding:
+    """Where nodes and entries of a batch stand in padded blocks; ``Rm`` and ``Sm`` are the largest graph's sizes."""
+
+    receiver: tuple[Tensor, Tensor]  # (R,) graph, and place in it
+    sender: tuple[Tensor, Tensor]  # (S,) the same
+    entry: tuple[Tensor, Tensor, Tensor]  # (entries,) graph, receiver's place, sender's place
+    shape: tuple[int, int, int]  # (G, Rm, Sm)
+
+    @classmethod
+    def of(cls, adjacency: Adjacency) -> "Padding":
+        """The padding that the graph boundaries of ``adjacency`` ask for."""
+        receiver, sender = _places(adjacency.ptr), _places(adjacency.sender_ptr)
+        graph, row = (place[adjacency.receiver] for place in receiver)
+        shape = (adjacency.num_graphs, _largest(adjacency.ptr), _largest(adjacency.sender_ptr))
+        return cls(receiver, sender, (graph, row, sender[1][adjacency.sender]), shape)
+
+    def receivers(self, rows: Tensor) -> Tensor:
+        """(R, ...) -> (G, Rm, ...), zero where no receiver stands."""
+        return rows.new_zeros(self.shape[0], self.shape[1], *rows.shape[1:]).index_put(self.receiver, rows)
+
+    def senders(self, rows: Tensor) -> Tensor:
+        """(S, ...) -> (G, Sm, ...), zero where no sender stands."""
+        return rows.new_zeros(self.shape[0], self.shape[2], *rows.shape[1:]).index_put(self.sender, rows)
+
+    def pairs(self, rows: Tensor) -> Tensor:
+        """(entries, ...) -> (G, Rm, Sm, ...), zero (``False``) where no entry stands."""
+        return rows.new_zeros(*self.shape, *rows.shape[1:]).index_put(self.entry, rows)
+
+
+def _is_scaled_dot_product(call: AttentionCall) -> bool:
+    return (
+        isinstance(call.score, DotProduct)
+        and call.normalizer == "softmax"
+        and call.edges.value is None
+        and not call.dropout
+    )
+
+
+def _scaled_dot_product(call: AttentionCall, padding: Padding) -> Tensor:
+    """softmax(q.k scale + bias) v by PyTorch; a term that an edge adds to its key is the bias q.e scale."""
+    assert isinstance(call.score, DotProduct)
+    adjacency, scale = call.adjacency, call.score.factor(call.query.shape[-1])
+    may_attend = padding.pairs(torch.ones_like(adjacency.receiver, dtype=torch.bool))  # (G, Rm, Sm)
+    alone = ~may_attend.any(-1, keepdim=True)  # rows that see nobody: let them see anything, then zero them
+    mask = (may_attend | alone)[:, None]
+    bias = None if call.bias is None else per_entry(call.bias, adjacency)
+    if call.edges.key is not None:
+        terms = per_entry(call.edges.key, adjacency)
+        from_key = (call.query.index_select(0, adjacency.receiver) * terms).sum(-1) * scale
+        bias = from_key if bias is None else bias + from_key
+    if bias is not None:
+        padded = padding.pairs(bias.to(call.query.dtype)).permute(0, 3, 1, 2)  # (G, H, Rm, Sm)
+        mask = padded.masked_fill(~mask, -torch.inf)
+    query, key, value = padding.receivers(call.query), padding.senders(call.key), padding.senders(call.value)
+    out = functional.scaled_dot_product_attention(
+        query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask, scale=scale
+    )
+    out = out.masked_fill(alone[:, None], 0).transpose(1, 2)  # (G, Rm, H, Dv)
+    return out[padding.receiver]
+
+
+def _spelled_out(call: AttentionCall, padding: Padding) -> Tensor:
+    """Every score, normalizer, edge term and dropout, at the price of (G, Rm, Sm, H, D) numbers."""
+    adjacency, dtype = call.adjacency, call.compute_dtype()
+    query, key, value = (tensor.to(dtype) for tensor in (call.query, call.key, call.value))
+    keys, values = padding.senders(key)[:, None], padding.senders(value)[:, None]  # (G, 1, Sm, H, D)
+    if call.edges.key is not None:
+        keys = keys + padding.pairs(per_entry(call.edges.key, adjacency).to(dtype))
+    if call.edges.value is not None:
+        values = values + padding.pairs(per_entry(call.edges.value, adjacency).to(dtype))
+    logits = call.score(padding.receivers(query)[:, :, None], keys)  # (G, Rm, Sm, H)
+    if call.bias is not None:
+        logits = logits + padding.pairs(per_entry(call.bias, adjacency).to(dtype))
+    may_attend = padding.pairs(torch.ones_like(adjacency.receiver, dtype=torch.bool))[..., None]
+    weight = normalize_senders(logits, call.normalizer, may_attend)
+    if call.dropout:
+        weight = weight * padding.pairs(dropout_factor(call))
+    return (weight[..., None] * values).sum(2)[padding.receiver].to(call.query.dtype)
+
+
+def _largest(ptr: Tensor) -> int:
+    return int(ptr.diff().max()) if len(ptr) > 1 else 0
+
+
+def _places(ptr: Tensor) -> tuple[Tensor, Tensor]:
+    sizes = ptr.diff()
+    graph = torch.arange(len(sizes), device=ptr.device).repeat_interleave(sizes)
+    return graph, torch.arange(len(graph), device=ptr.device) - ptr[graph]

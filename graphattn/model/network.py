@@ -1,0 +1,160 @@
+"""A whole network: embed, blocks, readout, head."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor, nn
+
+from graphattn.adjacency import Adjacency
+from graphattn.attention.attend import AttentionWeights
+from graphattn.attention.scores import Score
+from graphattn.errors import SettingError, ShapeError
+from graphattn.model.block import Block
+from graphattn.model.config import NetworkConfig, Readout
+from graphattn.model.embedding import CodeEmbedding, joint_code
+from graphattn.model.readout import AttentionReadout, MaxReadout, MeanReadout, SumReadout
+
+
+class Graphs(Protocol):
+    """What a network reads of a PyG ``Data`` or ``Batch``; ``ptr`` is absent on a single graph."""
+
+    x: Tensor
+    edge_index: Tensor
+    edge_attr: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkWeights:
+    """What a network attended to on a batch."""
+
+    layers: tuple[AttentionWeights, ...]  # one per block: edges (E, H) in the caller's order, self_loops (N, H)
+    readout: Tensor | None  # (N, H), sums to 1 over a graph; None without an attention readout
+
+
+class GraphTransformer(nn.Module):
+    """Node vectors through blocks of attention along the graph's edges; one output row per graph or per node.
+
+    >>> from torch_geometric.data import Data
+    >>> network = GraphTransformer(in_channels=3, out_channels=2, channels=16, layers=2, heads=4, readout="mean")
+    >>> network(Data(x=torch.ones(4, 3), edge_index=torch.tensor([[0, 1], [1, 0]]))).shape
+    torch.Size([1, 2])
+
+    Args:
+        in_channels: width of float node features, or the number of codes in each column of integer ones.
+        out_channels: T, columns of the output.
+        channels: width of a node's vector inside.
+        layers: number of blocks.
+        heads: attention heads per block; divides ``channels``.
+        edge_channels: the same as ``in_channels`` for ``edge_attr``; ``None`` where edges carry nothing. The columns of
+            integer codes are joined to one kind of edge, for which every block learns a vector.
+        readout: ``"sum"``, ``"mean"``, ``"max"``, ``"attention"``; ``None`` gives one output row per node.
+        score: see :class:`GraphAttention`.
+        self_loops: whether every node attends to itself as well.
+        dropout: on attention weights and on residual branches.
+        backend: see :func:`graphattn.masked_attention`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int | Sequence[int],
+        out_channels: int,
+        *,
+        channels: int = 128,
+        layers: int = 4,
+        heads: int = 8,
+        edge_channels: int | Sequence[int] | None = None,
+        readout: Readout | None = "attention",
+        score: str | Score = "dot",
+        self_loops: bool = True,
+        dropout: float = 0.0,
+        backend: str = "auto",
+    ) -> None:
+        super().__init__()
+        self.self_loops, self.takes_edges = self_loops, edge_channels is not None
+        self.embed = (
+            nn.Linear(in_channels, channels) if isinstance(in_channels, int) else CodeEmbedding(in_channels, channels)
+        )
+        self.edge_widths = None if edge_channels is None or isinstance(edge_channels, int) else tuple(edge_channels)
+        self.blocks = nn.ModuleList(
+            Block(
+                channels,
+                heads,
+                score=score,
+                edge_dim=edge_channels if isinstance(edge_channels, int) else None,
+                edge_types=None if self.edge_widths is None else math.prod(self.edge_widths),
+                dropout=dropout,
+                backend=backend,
+            )
+            for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(channels)
+        self.readout = None if readout is None else make_readout(readout, channels, heads, backend)
+        self.head = nn.Sequential(nn.Linear(channels, channels), nn.GELU(), nn.Linear(channels, out_channels))
+
+    def forward(self, data: Graphs) -> Tensor:
+        """(G, out_channels), or (N, out_channels) without a readout."""
+        adjacency, edge_attr = self.adjacency(data), self.edge_features(data)
+        x = self.embed(data.x)
+        for block in self.blocks:
+            x = block(x, adjacency, edge_attr)
+        x = self.norm(x)
+        out: Tensor = self.head(x if self.readout is None else self.readout(x, adjacency.ptr))
+        return out
+
+    def attention_weights(self, data: Graphs) -> NetworkWeights:
+        """Who looked at whom in every block, and at which nodes the readout looked."""
+        adjacency, edge_attr = self.adjacency(data), self.edge_features(data)
+        x, layers = self.embed(data.x), []
+        for block in self.blocks:
+            assert isinstance(block, Block)
+            layers.append(block.attention.attention_weights(block.attention_norm(x), adjacency, edge_attr))
+            x = block(x, adjacency, edge_attr)
+        readout = None
+        if isinstance(self.readout, AttentionReadout):
+            readout = self.readout.attention_weights(self.norm(x), adjacency.ptr).edges
+        return NetworkWeights(tuple(layers), readout)
+
+    def adjacency(self, data: Graphs) -> Adjacency:
+        """Who may attend to whom in ``data``; shared by all blocks."""
+        ptr = getattr(data, "ptr", None)
+        if ptr is None and getattr(data, "batch", None) is not None:
+            raise ShapeError("data has batch but no ptr, so empty graphs cannot be told; make it with PyG's Batch.")
+        adjacency = Adjacency.from_edge_index(data.edge_index, len(data.x), ptr=ptr)
+        return adjacency.with_self_loops() if self.self_loops else adjacency
+
+    def edge_features(self, data: Graphs) -> Tensor | None:
+        """What the blocks get for ``data.edge_attr``: floats as they are, columns of codes as one kind per edge."""
+        if not self.takes_edges:
+            return None
+        if data.edge_attr is None:
+            raise ShapeError("this network was made with edge_channels, but data.edge_attr is None.")
+        return data.edge_attr if self.edge_widths is None else joint_code(data.edge_attr, self.edge_widths)
+
+
+def make_readout(readout: Readout, channels: int, heads: int, backend: str = "auto") -> nn.Module:
+    """The readout of that name."""
+    if readout == "attention":
+        return AttentionReadout(channels, heads, backend=backend)
+    plain: dict[str, type[nn.Module]] = {"sum": SumReadout, "mean": MeanReadout, "max": MaxReadout}
+    if readout not in plain:
+        raise SettingError(f"readout must be one of {', '.join([*plain, 'attention'])}, got {readout!r}.")
+    return plain[readout]()
+
+
+def build_network(
+    config: NetworkConfig, *, node_widths: Sequence[int], edge_widths: Sequence[int], out_channels: int
+) -> GraphTransformer:
+    """The network that ``config`` describes, for graphs whose columns of codes have these widths."""
+    return GraphTransformer(
+        in_channels=node_widths,
+        out_channels=out_channels,
+        channels=config.channels,
+        layers=config.layers,
+        heads=config.heads,
+        edge_channels=edge_widths,
+        readout=config.readout,
+        self_loops=config.self_loops,
+        dropout=config.dropout,
+    )
