@@ -8,14 +8,48 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from graphattn.adjacency import Adjacency as Adjacency
+    from graphattn.attention.attend import AttentionWeights as AttentionWeights
+    from graphattn.attention.attend import masked_attention as masked_attention
+    from graphattn.attention.call import ByType as ByType
+    from graphattn.attention.call import EdgeTerms as EdgeTerms
+    from graphattn.attention.layer import GraphAttention as GraphAttention
+    from graphattn.attention.scores import Additive as Additive
+    from graphattn.attention.scores import DotProduct as DotProduct
+    from graphattn.convert import from_networkx as from_networkx
+    from graphattn.convert import to_networkx as to_networkx
+    from graphattn.estimators import MoleculeClassifier as MoleculeClassifier
+    from graphattn.estimators import MoleculeRegressor as MoleculeRegressor
+    from graphattn.explanation.attention import explain as explain
+    from graphattn.featurize.molecule import MoleculeFeaturizer as MoleculeFeaturizer
+    from graphattn.model.block import Block as Block
+    from graphattn.model.network import GraphTransformer as GraphTransformer
+    from graphattn.model_folder import load_model as load_model
+    from graphattn.model_folder import save_model as save_model
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Additive": "graphattn.attention.scores",
     "Adjacency": "graphattn.adjacency",
+    "AttentionWeights": "graphattn.attention.attend",
+    "Block": "graphattn.model.block",
+    "ByType": "graphattn.attention.call",
+    "DotProduct": "graphattn.attention.scores",
+    "EdgeTerms": "graphattn.attention.call",
+    "GraphAttention": "graphattn.attention.layer",
+    "GraphTransformer": "graphattn.model.network",
+    "MoleculeClassifier": "graphattn.estimators",
+    "MoleculeFeaturizer": "graphattn.featurize.molecule",
+    "MoleculeRegressor": "graphattn.estimators",
+    "explain": "graphattn.explanation.attention",
+    "from_networkx": "graphattn.convert",
+    "load_model": "graphattn.model_folder",
+    "masked_attention": "graphattn.attention.attend",
+    "save_model": "graphattn.model_folder",
+    "to_networkx": "graphattn.convert",
 }
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604  (the keys are strings)
 
 
 def __getattr__(name: str) -> object:
