@@ -117,7 +117,8 @@ def check_edges(edge_index: Tensor, node_counts: Sequence[int], edge_counts: Seq
 
 def _described(value: object) -> str:
     if isinstance(value, Tensor):
-        return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
+        layout = "" if value.layout == torch.strided else f"{value.layout} "
+        return f"{layout}{value.dtype} of shape {tuple(value.shape)}".replace("torch.", "")
     return f"a {type(value).__name__}"
 
 
