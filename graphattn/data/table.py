@@ -114,10 +114,10 @@ def read_table(path: str | Path) -> Table:
             cells than the header; two columns share a name; a quote is never closed.
     """
     path = Path(path)
-    if path.is_dir():
-        raise TableError(f"{path} is a folder; name a CSV or TSV file in it.")
     try:
         content = path.read_bytes()
+    except IsADirectoryError:
+        raise TableError(f"{path} is a folder; name a CSV or TSV file in it.") from None
     except FileNotFoundError:
         raise TableError(f"{path} does not exist; the folder looked in is {path.absolute().parent}.") from None
     except OSError as error:
