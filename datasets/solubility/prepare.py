@@ -24,8 +24,8 @@ SOURCES = {
     "train": ("solubility.train.sdf", "184a7df425f4a5403d8572c7cf898d259801332f0b7f4fcfab91ccb9aba2994e", "smiles"),
     "test": ("solubility.test.sdf", "71fbac86a75146b2f7a142f8939c159435d20813fbc0022f9fce0510f0e7ee02", "SMILES"),
 }
-# The acute accent of Latin-1, byte B4, was once read as Shift-JIS: "4,4\uff74-PCB" is 4,4'-PCB.
-MISREAD_PRIME = "\uff74"
+# The acute accent of Latin-1, byte B4, was once widened as a signed number: "4,4\uffb4-PCB" is 4,4'-PCB.
+MISREAD_PRIME = "\uffb4"
 
 
 def source_file(name: str) -> Path:
