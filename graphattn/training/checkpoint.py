@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -36,8 +37,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint, identity: Identity) -> 
 
     The bytes go to ``<name>.partial`` in the same folder, to the disk, and only then take the name.
     """
-    tensors = {
-        f"{part}.{name}": tensor.detach().cpu().contiguous()
+    tensors = {  # copies: safetensors refuses tensors that share memory, as tied weights do
+        f"{part}.{name}": tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for part in _PARTS
         for name, tensor in getattr(checkpoint, part).items()
     }

@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from graphattn.data.dataset import GraphDataset
 from graphattn.training.config import Task, TrainingConfig
 
-Identity = dict[str, object]  # dotted name -> a JSON scalar
+Identity = dict[str, object]  # dotted name -> a JSON scalar or list
+
+_LONGEST_VALUE = 80  # characters of a value in a message
 
 
 def run_identity(
@@ -59,7 +61,8 @@ def differences(stored: Mapping[str, object], current: Mapping[str, object]) -> 
 
 
 def _value(identity: Mapping[str, object], name: str) -> str:
-    return repr(identity[name]) if name in identity else "absent"
+    value = repr(identity[name]) if name in identity else "absent"
+    return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}..."
 
 
 def _flat(nested: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
