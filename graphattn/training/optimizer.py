@@ -14,8 +14,10 @@ _STATE = ("exp_avg", "exp_avg_sq", "step")  # what AdamW keeps for each paramete
 def decaying_parameters(network: nn.Module) -> set[str]:
     """Names of the parameters that weight decay should pull toward zero: matrices that multiply.
 
-    Spared are vectors and scalars (biases, gains of norms) and the tables of ``nn.Embedding`` and
-    ``nn.EmbeddingBag``: a row of a table is looked up in few batches but would shrink in all of them.
+    Those are the parameters of two dimensions or more that their layer calls a weight, as PyTorch's and PyG's layers
+    do (``weight``, ``in_proj_weight``, ``weight_hh_l0``). Spared are vectors and scalars (biases, gains of norms), the
+    tables of ``nn.Embedding`` and ``nn.EmbeddingBag``, and what a module calls otherwise (``table``, ``seed``): a row
+    of a table is looked up in few batches but would shrink in all of them.
     """
     tables = {
         id(parameter)
@@ -24,7 +26,9 @@ def decaying_parameters(network: nn.Module) -> set[str]:
         for parameter in module.parameters(recurse=False)
     }
     return {
-        name for name, parameter in network.named_parameters() if parameter.dim() >= 2 and id(parameter) not in tables
+        name
+        for name, parameter in network.named_parameters()
+        if parameter.dim() >= 2 and "weight" in name.rpartition(".")[2] and id(parameter) not in tables
     }
 
 

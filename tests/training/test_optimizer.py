@@ -3,9 +3,12 @@
 import pytest
 import torch
 from torch import nn
+from torch_geometric.nn import Linear
 from toy_graphs import toy_network
 
 from graphattn.errors import TrainingError
+from graphattn.model.config import NetworkConfig
+from graphattn.model.network import build_network
 from graphattn.training.config import TrainingConfig
 from graphattn.training.optimizer import (
     decaying_parameters,
@@ -29,6 +32,24 @@ def test_tables_are_spared_even_where_they_are_shared_with_a_layer():
             self.bag = nn.EmbeddingBag(9, 4)
 
     assert decaying_parameters(Tied()) == set()
+
+
+def test_other_layers_follow_from_what_they_call_a_weight():
+    attention = nn.ModuleDict({"attention": nn.MultiheadAttention(4, 2), "rnn": nn.GRU(4, 4), "pyg": Linear(4, 4)})
+    assert decaying_parameters(attention) == {
+        "attention.in_proj_weight",
+        "attention.out_proj.weight",
+        "rnn.weight_ih_l0",
+        "rnn.weight_hh_l0",
+        "pyg.weight",
+    }
+
+
+def test_the_networks_own_tables_and_seeds_are_spared():
+    network = build_network(NetworkConfig(layers=1), node_widths=[9, 4], edge_widths=[5, 3], out_channels=1)
+    spared = {name for name, parameter in network.named_parameters() if parameter.dim() >= 2}
+    spared -= decaying_parameters(network)
+    assert spared == {"embed.table", "blocks.0.attention.edge.weight", "readout.seed"}
 
 
 def test_the_groups_hold_every_trainable_parameter_once():

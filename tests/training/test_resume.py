@@ -102,7 +102,9 @@ def test_a_finished_run_returns_at_once_with_its_result(tmp_path):
     path = tmp_path / "run.safetensors"
     finished = run(path)
     content, written = path.read_bytes(), path.stat().st_mtime_ns
-    assert run(path, resume=True, progress=StopAfter(0)) == finished
+    network = toy_network(seed=9, batch_norm=True)
+    assert run(path, resume=True, network=network, progress=StopAfter(0)) == finished
+    assert not network.training
     assert (path.read_bytes(), path.stat().st_mtime_ns) == (content, written)
 
 

@@ -12,6 +12,8 @@ from graphattn.errors import ShapeError, TrainingError
 from graphattn.training.config import TrainingConfig
 from graphattn.training.loop import train
 from graphattn.training.losses import loss_for
+from graphattn.training.optimizer import make_optimizer
+from graphattn.training.schedule import WarmupCosine
 
 NAN = float("nan")
 TRAIN, VALID = toy_dataset(40), toy_dataset(12, seed=1)
@@ -130,6 +132,40 @@ def test_the_history_has_the_learning_rate_of_the_last_step_of_each_epoch():
     assert [record.learning_rate for record in result.history] == pytest.approx(wanted)
 
 
+def test_every_step_runs_at_the_learning_rate_of_the_schedule(monkeypatch):
+    optimizers = []
+
+    def make_and_keep(network, config):
+        optimizers.append(make_optimizer(network, config))
+        return optimizers[0]
+
+    class Reader(Recorder):
+        def step(self):
+            self.calls.append([group["lr"] for group in optimizers[0].param_groups])
+
+    monkeypatch.setattr("graphattn.training.loop.make_optimizer", make_and_keep)
+    reader = Reader()
+    config = replace(QUICK, warmup_epochs=1.0)
+    train(toy_network(), TRAIN, VALID, config, task="regression", progress=reader)
+    schedule = WarmupCosine(peak=config.learning_rate, warmup_steps=3, total_steps=9)
+    assert [call for call in reader.calls if isinstance(call, list)] == [[schedule(step)] * 2 for step in range(9)]
+
+
+def test_every_epoch_has_an_order_and_a_dropout_of_its_own():
+    seen = {"order": [], "dropout": []}
+
+    class Watched(ToyNetwork):
+        def forward(self, batch):
+            if self.training:
+                seen["order"].append(tuple(batch.y[:, 0].tolist()))
+                seen["dropout"].append(tuple(torch.nn.functional.dropout(torch.ones(40)).tolist()))
+            return super().forward(batch)
+
+    train(Watched(), TRAIN, VALID, replace(QUICK, batch_size=40), task="regression")
+    assert [len(set(draws)) for draws in seen.values()] == [3, 3]
+    assert len({tuple(sorted(order)) for order in seen["order"]}) == 1  # every graph once in each
+
+
 def test_one_seed_gives_one_set_of_bits_and_another_seed_another():
     """Case D17."""
     runs = []
@@ -160,11 +196,12 @@ def test_the_gradient_is_clipped_as_a_whole():
                 norms.append(torch.cat([p.grad.flatten() for p in self.parameters()]).norm().item())
             return super().forward(batch)
 
-    for clip_norm, shortened in ((0.01, True), (0, False)):
-        norms.clear()
-        train(Watched(), TRAIN, VALID, replace(QUICK, clip_norm=clip_norm), task="regression")
-        assert len(norms) == 8
-        assert (max(norms) == pytest.approx(0.01, rel=1e-3)) is shortened
+    large = replace(TRAIN, targets=TRAIN.targets * 1000)
+    for clip_norm in (0.01, 0):
+        train(Watched(), large, VALID, replace(QUICK, clip_norm=clip_norm), task="regression")
+    assert norms[:8] == pytest.approx([0.01] * 8, rel=1e-3)
+    assert len(norms) == 16
+    assert min(norms[8:]) > 100
 
 
 @pytest.mark.parametrize("num_graphs", [1, 17, 33])
