@@ -1,0 +1,362 @@
+"""scikit-learn estimators over molecules: SMILES or RDKit Mol in, measured values or classes out."""
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, fields
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from graphattn.errors import GraphattnWarning, ModelFolderError, SettingError, ShapeError, TableError
+from graphattn.featurize.molecule import MoleculeFeaturizer
+from graphattn.fit import fit_molecules
+from graphattn.model.config import NetworkConfig, Readout
+from graphattn.model_folder import load_model, save_model
+from graphattn.predict import Label, Predictions, Target
+from graphattn.prepare import Labels, left_out_message, prepare_rows
+from graphattn.training.config import Task, TrainingConfig
+from graphattn.training.progress import choose_progress
+
+LARGEST_SEED = 2**31 - 1
+
+
+class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+    """What both estimators share: the settings, and the way from rows to a fitted predictor."""
+
+    def __init__(
+        self,
+        *,
+        channels: int = NetworkConfig.channels,
+        layers: int = NetworkConfig.layers,
+        heads: int = NetworkConfig.heads,
+        dropout: float = NetworkConfig.dropout,
+        readout: Readout = NetworkConfig.readout,
+        self_loops: bool = NetworkConfig.self_loops,
+        epochs: int = TrainingConfig.epochs,
+        batch_size: int = TrainingConfig.batch_size,
+        learning_rate: float = TrainingConfig.learning_rate,
+        weight_decay: float = TrainingConfig.weight_decay,
+        patience: int = TrainingConfig.patience,
+        accelerator: Literal["auto", "cpu", "cuda"] = TrainingConfig.accelerator,
+        hydrogens: Literal["implicit", "keep", "add"] = MoleculeFeaturizer.hydrogens,
+        stereo: bool = MoleculeFeaturizer.stereo,
+        validation_fraction: float = 0.1,
+        ensemble: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.channels = channels
+        self.layers = layers
+        self.heads = heads
+        self.dropout = dropout
+        self.readout = readout
+        self.self_loops = self_loops
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.patience = patience
+        self.accelerator = accelerator
+        self.hydrogens = hydrogens
+        self.stereo = stereo
+        self.validation_fraction = validation_fraction
+        self.ensemble = ensemble
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    @abstractmethod
+    def _task(self) -> Task: ...
+
+    @property
+    def history_(self) -> list[dict[str, float]]:
+        """One record per ensemble member and epoch: losses, learning rate, seconds; ``pandas.DataFrame`` takes it."""
+        check_is_fitted(self)
+        members = enumerate(self.predictor_.summary.histories)
+        return [{"member": member, **asdict(record)} for member, history in members for record in history]
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted model as a folder, which :meth:`load` and ``graphattn predict`` read.
+
+        Raises:
+            NotFittedError: ``fit`` has not been called.
+            ModelFolderError: something that is no model folder stands there.
+        """
+        check_is_fitted(self)
+        save_model(self.predictor_, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a model folder, whether Python or the command line wrote it.
+
+        Raises:
+            ModelFolderError: the folder is damaged or foreign, or holds a model of the other kind.
+        """
+        predictor = load_model(folder)
+        own = set(cls._get_param_names())
+        training = dict(predictor.summary.training)
+        settings = {field.name: getattr(predictor.network_config, field.name) for field in fields(NetworkConfig)}
+        settings |= training
+        settings |= {"hydrogens": predictor.featurizer.hydrogens, "stereo": predictor.featurizer.stereo}
+        settings |= {"ensemble": len(predictor.networks), "random_state": training.get("seed")}
+        model = cls(**{name: value for name, value in settings.items() if name in own})
+        if predictor.task != model._task:
+            other = "MoleculeClassifier" if predictor.task == "binary" else "MoleculeRegressor"
+            raise ModelFolderError(f"{folder} holds a {predictor.task} model; read it with graphattn.{other}.load")
+        model.predictor_ = predictor
+        model._single = len(predictor.targets) == 1
+        return model
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.allow_nan = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _fit(self, molecules: list[object], labels: Labels, targets: Sequence[Target], *, strict: bool) -> None:
+        if not 0 < self.validation_fraction < 1:
+            raise SettingError(f"validation_fraction must be in (0, 1), got {self.validation_fraction}")
+        network = NetworkConfig(**{field.name: getattr(self, field.name) for field in fields(NetworkConfig)})
+        named = {field.name: getattr(self, field.name) for field in fields(TrainingConfig) if hasattr(self, field.name)}
+        training = TrainingConfig(**named, seed=self._seed())
+        prepared = prepare_rows(
+            molecules,
+            labels,
+            targets,
+            task=self._task,
+            featurizer=MoleculeFeaturizer(hydrogens=self.hydrogens, stereo=self.stereo),
+            fractions=(1 - self.validation_fraction, self.validation_fraction, 0.0),
+            seed=training.seed,
+            strict=strict,
+        )
+        self.predictor_ = fit_molecules(
+            prepared,
+            network=network,
+            training=training,
+            ensemble=self.ensemble,
+            progress=lambda member: choose_progress(
+                quiet=not self.verbose, label=f"network {member + 1} of {self.ensemble}" if self.ensemble > 1 else ""
+            ),
+        )
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    def _predict(self, X: object, *, strict: bool) -> Predictions:  # noqa: N803 (scikit-learn's name)
+        check_is_fitted(self)
+        molecules = as_molecules(X)
+        predictions = self.predictor_.predict(molecules, strict=strict)
+        bad = {position: predictions.rows[position].status for position in predictions.bad_rows}
+        if bad:
+            name_row: Callable[[int], str] = lambda position: f"row {position + 1}"  # noqa: E731
+            message = left_out_message(molecules, bad, name_row, "have no prediction (NaN)")
+            warnings.warn(message, GraphattnWarning, stacklevel=3)
+        return predictions
+
+
+class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learn measured values from molecules; a scikit-learn regressor whose X is a list of SMILES or RDKit Mol.
+
+    >>> model = MoleculeRegressor(epochs=2, channels=8, layers=1, heads=2, random_state=0)
+    >>> alcohols = ["CO", "CCO", "CCCO", "CCCCO", "CCCCCO", "CCCCCCO"]
+    >>> model.fit(alcohols, [0.0, 0.0, -0.1, 0.0, -0.6, -1.2]).predict(["CC(C)O", "Oc1ccccc1"]).shape
+    (2,)
+
+    Args:
+        channels: width of an atom's vector.
+        layers: blocks of attention and feed-forward.
+        heads: attention heads; divides ``channels``.
+        dropout: on attention weights and on every residual branch, in [0, 1).
+        readout: how the atoms become one vector: ``"attention"``, ``"sum"``, ``"mean"`` or ``"max"``.
+        self_loops: whether an atom attends to itself as well.
+        epochs: passes over the training rows, at most.
+        batch_size: molecules per optimizer step.
+        learning_rate: the highest, reached after warm-up.
+        weight_decay: of AdamW.
+        patience: epochs without a better validation loss before training stops.
+        accelerator: ``"cpu"``, ``"cuda"``, or ``"auto"`` for a GPU where there is one.
+        hydrogens: ``"implicit"`` has no hydrogen atoms, ``"keep"`` those that were written, ``"add"`` all.
+        stereo: whether stereochemistry counts.
+        validation_fraction: of the rows, set aside to find the best epoch; a molecule that occurs twice stays together.
+        ensemble: how many networks are trained; the prediction is their mean.
+        random_state: decides everything random: an int for the same bits again, None for NumPy's global generator.
+        verbose: show progress on the standard error.
+
+    Attributes:
+        predictor_: the trained :class:`graphattn.predict.Predictor`.
+        history_: one record per ensemble member and epoch.
+    """
+
+    @property
+    def _task(self) -> Task:
+        return "regression"
+
+    def fit(self, X: object, y: object, *, strict: bool = False) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn from molecules and their values.
+
+        Args:
+            X: SMILES or RDKit Mol: a list, array, series or single column.
+            y: (rows,) or (rows, T) numbers, NaN where not measured. Column names are kept as target names.
+            strict: raise for a row that is no molecule, instead of leaving it out with a warning.
+
+        Raises:
+            MoleculeError, ShapeError, TableError, TrainingError, SettingError: what cannot be used, and where.
+        """
+        molecules = as_molecules(X)
+        columns, names, single = as_columns(y, len(molecules))
+        labels = np.column_stack([_numbers(column, name) for column, name in zip(columns, names, strict=True)])
+        self._fit(molecules, labels, [Target(name) for name in names], strict=strict)
+        self._single = single
+        return self
+
+    def predict(self, X: object, *, strict: bool = False) -> npt.NDArray[np.float64]:  # noqa: N803
+        """The value of every molecule, (rows,) or (rows, T) as ``y`` was; NaN and one warning for unreadable rows.
+
+        Raises:
+            MoleculeError: ``strict``, and a row is no molecule.
+            NotFittedError: ``fit`` has not been called.
+        """
+        values = self._predict(X, strict=strict).values
+        return values[:, 0] if self._single else values
+
+
+class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learn one or several yes-or-no properties of molecules; settings as in :class:`MoleculeRegressor`.
+
+    Attributes:
+        classes_: the two labels, sorted, (2,); for several targets a list of such arrays.
+        predictor_: the trained :class:`graphattn.predict.Predictor`.
+        history_: one record per ensemble member and epoch.
+    """
+
+    @property
+    def _task(self) -> Task:
+        return "binary"
+
+    @property
+    def classes_(self) -> npt.NDArray[Any] | list[npt.NDArray[Any]]:
+        """The two labels of each target."""
+        check_is_fitted(self)
+        classes = [np.array(target.classes) for target in self.predictor_.targets]
+        return classes[0] if self._single else classes
+
+    def fit(self, X: object, y: object, *, strict: bool = False) -> Self:  # noqa: N803 (scikit-learn's name)
+        """Learn from molecules and their classes.
+
+        Args:
+            X: SMILES or RDKit Mol: a list, array, series or single column.
+            y: (rows,) or (rows, T) labels, two different ones in each column; NaN or None where not measured.
+            strict: raise for a row that is no molecule, instead of leaving it out with a warning.
+
+        Raises:
+            MoleculeError, ShapeError, TableError, TrainingError, SettingError: what cannot be used, and where.
+        """
+        molecules = as_molecules(X)
+        columns, names, single = as_columns(y, len(molecules))
+        targets, labels = zip(*map(_encode, columns, names), strict=True)
+        self._fit(molecules, np.column_stack(labels), targets, strict=strict)
+        self._single = single
+        return self
+
+    def predict_proba(
+        self,
+        X: object,  # noqa: N803 (scikit-learn's name)
+        *,
+        strict: bool = False,
+    ) -> npt.NDArray[np.float64] | list[npt.NDArray[np.float64]]:
+        """The probability of each class, (rows, 2) in the order of ``classes_``; for several targets a list of these.
+
+        Raises:
+            MoleculeError: ``strict``, and a row is no molecule.
+            NotFittedError: ``fit`` has not been called.
+        """
+        values = self._predict(X, strict=strict).values
+        each = [np.column_stack([1 - column, column]) for column in values.T]
+        return each[0] if self._single else each
+
+    def predict(self, X: object, *, strict: bool = False) -> npt.NDArray[Any]:  # noqa: N803 (scikit-learn's name)
+        """The more probable class of every molecule, (rows,) or (rows, T) as ``y`` was.
+
+        A row that is no molecule is NaN, with one warning for all of them; the array then has a dtype that can hold it.
+
+        Raises:
+            MoleculeError: ``strict``, and a row is no molecule.
+            NotFittedError: ``fit`` has not been called.
+        """
+        values = self._predict(X, strict=strict).values
+        columns = []
+        for target, probability in zip(self.predictor_.targets, values.T, strict=True):
+            column = np.array(target.classes)[(probability >= 0.5).astype(int)]
+            unknown = np.isnan(probability)
+            if unknown.any():
+                column = column.astype(float if column.dtype.kind in "biuf" else object)
+                column[unknown] = np.nan
+            columns.append(column)
+        return columns[0] if self._single else np.column_stack(columns)
+
+
+def as_molecules(X: object) -> list[object]:  # noqa: N803 (scikit-learn's name)
+    """The molecules of a list, array, series or single column, as a list.
+
+    Raises:
+        ShapeError: a single string, or more than one column.
+    """
+    if isinstance(X, str) or not isinstance(X, Iterable):
+        raise ShapeError(f"X is {X!r}; pass a list of molecules, also for a single one")
+    shape = tuple(getattr(X, "shape", ()))
+    if len(shape) == 2 and shape[1] == 1:
+        return list(np.asarray(X, dtype=object)[:, 0])
+    if len(shape) > 1:
+        raise ShapeError(f"X has shape {shape}; pass one molecule per row, (rows,) or (rows, 1)")
+    return list(X)
+
+
+def as_columns(y: object, rows: int) -> tuple[list[list[Any]], list[str], bool]:
+    """The columns of y, their names ("y", or "y0", "y1", ... unless y names them), and whether y was one column flat.
+
+    Raises:
+        ShapeError: y is not (rows,) or (rows, T).
+    """
+    values = np.asarray(y, dtype=object)
+    if values.ndim not in {1, 2} or len(values) != rows or not values.size:
+        raise ShapeError(f"y has shape {values.shape}; {rows} molecules need (rows,) or (rows, targets)")
+    single = values.ndim == 1
+    columns = values.reshape(rows, -1).T.tolist()
+    names = [f"y{number}" for number in range(len(columns))]
+    if len(columns) == 1:
+        names = ["y"]
+    if single and getattr(y, "name", None) is not None:
+        names = [str(y.name)]  # type: ignore[attr-defined]
+    elif hasattr(y, "columns"):
+        names = [str(name) for name in y.columns]
+    return columns, names, single
+
+
+def _numbers(column: Sequence[object], name: str) -> Labels:
+    try:
+        return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TableError(f"target {name!r} holds something that is no number: {error}; NaN is a missing one") from error
+
+
+def _encode(column: Sequence[Any], name: str) -> tuple[Target, Labels]:
+    """A target with its two classes, sorted, and the labels as 0, 1 and NaN."""
+    missing = np.array([value is None or value != value for value in column])  # noqa: PLR0124 (NaN differs from itself)
+    observed = [value for value, gone in zip(column, missing, strict=True) if not gone]
+    classes: tuple[Label, ...] = tuple(np.unique(np.array(observed)).tolist())
+    if len(classes) != 2:
+        shown = ", ".join(map(repr, classes[:5])) or "none"
+        raise TableError(f"target {name!r} has {len(classes)} classes ({shown}); a binary target needs exactly two")
+    labels = np.full(len(column), np.nan)
+    labels[~missing] = [float(value == classes[1]) for value in observed]
+    return Target(name, classes=classes), labels

@@ -1,0 +1,243 @@
+"""A model on disk: ``model.json`` and one ``weights-<k>.safetensors`` per ensemble member, nothing that could run.
+
+``model.json`` holds everything but the numbers of the networks: format and versions, settings of network and
+featurizer, targets, scaler, a summary of the training, the SHA-256 of each weights file and of itself, and a few
+self-check molecules with their predictions. Loading checks all of it and refuses, by name, what does not fit.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+import graphattn
+from graphattn.data.scaling import TargetScaler
+from graphattn.errors import GraphattnError, ModelFolderError
+from graphattn.featurize.molecule import MoleculeFeaturizer
+from graphattn.model.config import NetworkConfig
+from graphattn.model.network import GraphTransformer, build_network
+from graphattn.predict import Predictor, Target, TrainingSummary
+from graphattn.training.config import TASKS
+
+MODEL_FILE = "model.json"
+WEIGHTS_FILE = "weights-{}.safetensors"
+FORMAT = "graphattn-model"
+FORMAT_VERSION = 1  # raised when a folder of this version could not be read by the code before
+
+# Small molecules that everybody knows, chosen before any training: the folder gives away nothing of its data.
+SELF_CHECK_MOLECULES = ("C", "CCO", "c1ccccc1O", "CC(=O)[O-].[Na+]", "C[C@H](N)C(=O)O", "F/C=C/F")
+SELF_CHECK_TOLERANCE = 1e-4  # of a standard deviation of the target, or of a probability
+
+
+def save_model(predictor: Predictor, folder: str | os.PathLike[str]) -> None:
+    """Write a model as a folder. All of it is there, or none: it is written beside its place and then renamed.
+
+    A model folder that stands at that place is replaced; anything else there is left alone.
+
+    Raises:
+        ModelFolderError: something that is no model folder stands there.
+    """
+    check_place(Path(folder))
+    folder = Path(folder).resolve()  # through a link to the folder behind it
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{which}") for which in ("new", "old"))
+    new.mkdir()
+    try:
+        weights = [
+            save({name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()})
+            for network in predictor.networks
+        ]
+        for member, raw in enumerate(weights):
+            (new / WEIGHTS_FILE.format(member)).write_bytes(raw)
+        content = _content(predictor, [_sha256(raw) for raw in weights])
+        content["sha256"] = _sha256(_canonical(content))
+        (new / MODEL_FILE).write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        _replace(folder, new, old)
+    finally:
+        for left in (new, old):
+            if left.exists():
+                shutil.rmtree(left)
+
+
+def _replace(folder: Path, new: Path, old: Path) -> None:
+    """Rename ``new`` to ``folder``; what stood there is at ``old`` afterwards, or back in its place if that fails."""
+    if folder.exists():
+        folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+
+
+def check_place(folder: Path) -> None:
+    """Raise ModelFolderError unless a model can be saved at ``folder``: free, empty, or a model folder already."""
+    if not folder.exists() or (folder / MODEL_FILE).is_file():
+        return
+    if not folder.is_dir():
+        raise ModelFolderError(f"{folder} is a file; a model is a folder, so name another place")
+    if any(folder.iterdir()):
+        raise ModelFolderError(
+            f"{folder} holds files but no {MODEL_FILE}, so it is no model folder and is left alone; name another place"
+        )
+
+
+def load_model(folder: str | os.PathLike[str], *, self_check: bool = True) -> Predictor:
+    """Read a model folder. Nothing in it is executed; everything in it is checked.
+
+    Args:
+        folder: as :func:`save_model` wrote it.
+        self_check: predict the stored self-check molecules and compare. Switch it off only to use a model whose
+            molecules another RDKit version reads differently, and know that its predictions may differ.
+
+    Raises:
+        ModelFolderError: what is wrong with the folder, and where.
+    """
+    folder = Path(folder)
+    content = read_model_file(folder)
+    try:
+        predictor = _predictor(folder, content)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelFolderError(f"{folder / MODEL_FILE} lacks or misplaces an entry: {error!r}") from error
+    except ModelFolderError:
+        raise
+    except GraphattnError as error:
+        raise ModelFolderError(f"{folder / MODEL_FILE} does not fit this version of graphattn: {error}") from error
+    if self_check:
+        _check_predictions(folder, content, predictor)
+    return predictor
+
+
+def read_model_file(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The checked content of a folder's ``model.json``, without its weights. Raises as :func:`load_model`."""
+    folder = Path(folder)
+    file = folder / MODEL_FILE
+    if not folder.exists():
+        raise ModelFolderError(f"there is no folder {folder}; train a model first, or check the path")
+    if not folder.is_dir():
+        raise ModelFolderError(f"{folder} is a file; a model is the folder that training wrote")
+    if not file.is_file():
+        raise ModelFolderError(f"{folder} holds no {MODEL_FILE}, so it is no model folder of graphattn")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelFolderError(f"{file} is truncated or damaged: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelFolderError(f"{file} does not say format {FORMAT!r}: another program wrote it")
+    found = content.get("format_version")
+    if not isinstance(found, int) or found > FORMAT_VERSION:
+        raise ModelFolderError(
+            f"{file} has format version {found!r}, written by graphattn {content.get('library_version')}; "
+            f"graphattn {graphattn.__version__} reads versions up to {FORMAT_VERSION}: upgrade it"
+        )
+    claimed = content.pop("sha256", None)
+    if claimed != _sha256(_canonical(content)):
+        raise ModelFolderError(f"{file} was changed after it was saved: its content and its SHA-256 differ")
+    return content
+
+
+def _content(predictor: Predictor, weights_sha256: Sequence[str]) -> dict[str, Any]:
+    scaler = predictor.scaler
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "library_version": graphattn.__version__,
+        "written_with": {name: version(name) for name in ("rdkit", "torch")},
+        "task": predictor.task,
+        "targets": [asdict(target) for target in predictor.targets],
+        "scaler": None if scaler is None else scaler.settings(),
+        "featurizer": predictor.featurizer.settings(),
+        "network": asdict(predictor.network_config),
+        "training": predictor.summary.settings(),
+        "weights_sha256": list(weights_sha256),
+        "self_check": {
+            "molecules": list(SELF_CHECK_MOLECULES),
+            "predictions": predictor.predict(SELF_CHECK_MOLECULES).values.tolist(),
+        },
+    }
+
+
+def _predictor(folder: Path, content: Mapping[str, Any]) -> Predictor:
+    if content["task"] not in TASKS:
+        raise ModelFolderError(f"{folder / MODEL_FILE} has task {content['task']!r}; wanted one of {', '.join(TASKS)}")
+    featurizer = MoleculeFeaturizer.from_settings(content["featurizer"])
+    config = NetworkConfig(**content["network"])
+    targets = tuple(Target(target["name"], target["unit"], tuple(target["classes"])) for target in content["targets"])
+    networks = []
+    for member, sha256 in enumerate(content["weights_sha256"]):
+        network = build_network(
+            config,
+            node_widths=[column.width for column in featurizer.node_columns],
+            edge_widths=[column.width for column in featurizer.edge_columns],
+            out_channels=len(targets),
+        )
+        _load_weights(network, folder / WEIGHTS_FILE.format(member), sha256)
+        networks.append(network.eval())
+    scaler = content["scaler"]
+    return Predictor(
+        featurizer=featurizer,
+        network_config=config,
+        networks=tuple(networks),
+        targets=targets,
+        task=content["task"],
+        scaler=None if scaler is None else TargetScaler.from_settings(scaler),
+        summary=TrainingSummary.from_settings(content["training"]),
+    )
+
+
+def _load_weights(network: GraphTransformer, file: Path, sha256: str) -> None:
+    if not file.is_file():
+        raise ModelFolderError(f"{file} is missing; copy the model folder again, with all of its files")
+    raw = file.read_bytes()
+    if _sha256(raw) != sha256:
+        raise ModelFolderError(
+            f"{file} is not the file that was saved: its SHA-256 begins {_sha256(raw)[:12]}, that of the saved one "
+            f"{sha256[:12]}; it is truncated, damaged or of another model"
+        )
+    try:
+        weights = load(raw)
+    except SafetensorError as error:
+        raise ModelFolderError(f"{file} is no safetensors file: {error}") from error
+    wanted = network.state_dict()
+    for name in chain(wanted, weights):
+        got = tuple(weights[name].shape) if name in weights else "nothing"
+        want = tuple(wanted[name].shape) if name in wanted else "nothing"
+        if got != want:
+            raise ModelFolderError(f"{file} has {got} for the tensor {name!r} where the network has {want}")
+    network.load_state_dict(weights)
+
+
+def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Predictor) -> None:
+    molecules = content["self_check"]["molecules"]
+    wanted: npt.NDArray[np.float64] = np.array(content["self_check"]["predictions"], dtype=float)
+    error = np.abs(predictor.predict(molecules).values - wanted)
+    if predictor.scaler is not None:
+        error /= np.array(predictor.scaler.std)
+    if not error.max() <= SELF_CHECK_TOLERANCE:
+        row, column = np.unravel_index(np.nanargmax(error), error.shape)
+        raise ModelFolderError(
+            f"{folder}: the model now predicts {predictor.targets[column].name!r} of {molecules[row]!r} "
+            f"{error[row, column]:.2g} standard deviations away from what it said when it was saved. It was written "
+            f"with RDKit {content['written_with']['rdkit']}, this is RDKit {version('rdkit')}: use that version, "
+            "train again, or load_model(folder, self_check=False) to accept other predictions"
+        )
+
+
+def _canonical(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

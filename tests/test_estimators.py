@@ -1,0 +1,220 @@
+"""The scikit-learn estimators: shapes as fitted, labels as given, and at home in scikit-learn's own tools."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from rdkit import Chem
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from tiny_models import MOLECULES, made_up_values
+
+import graphattn as ga
+from graphattn.errors import GraphattnWarning, ModelFolderError, MoleculeError, SettingError, ShapeError, TableError
+from graphattn.estimators import MoleculeClassifier, MoleculeRegressor
+from graphattn.model.config import NetworkConfig
+from graphattn.training.config import TrainingConfig
+
+SMALL = {"channels": 8, "layers": 1, "heads": 2, "epochs": 2, "accelerator": "cpu", "random_state": 0}
+LENGTHS = made_up_values()[:, 0]
+LONG = LENGTHS > 6
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return MoleculeRegressor(**SMALL).fit(list(MOLECULES), LENGTHS)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return MoleculeClassifier(**SMALL).fit(list(MOLECULES), np.where(LONG, "long", "brief"))
+
+
+def test_the_defaults_are_those_of_the_settings():
+    parameters = MoleculeRegressor().get_params()
+    for config in (NetworkConfig(), TrainingConfig()):
+        for name in parameters.keys() & vars(config).keys():
+            assert parameters[name] == getattr(config, name)
+    assert set(vars(NetworkConfig())) <= set(parameters)
+
+
+@pytest.mark.parametrize("kind", [MoleculeRegressor, MoleculeClassifier])
+def test_a_clone_has_the_same_settings_and_is_not_fitted(kind):
+    model = kind(**SMALL, stereo=False)
+    copy = clone(model.fit(list(MOLECULES), LONG))
+    assert copy.get_params() == model.get_params()
+    for use in (copy.predict, copy.save):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            use(["CCO"])
+
+
+@pytest.mark.parametrize(
+    "molecules",
+    [
+        list(MOLECULES),
+        tuple(MOLECULES),
+        np.array(MOLECULES),
+        pd.Series(MOLECULES, index=range(100, 100 + len(MOLECULES))),
+        pd.DataFrame({"smiles": MOLECULES}),
+        np.array(MOLECULES, dtype=object)[:, None],
+        [Chem.MolFromSmiles(smiles) for smiles in MOLECULES],
+    ],
+    ids=["list", "tuple", "array", "series", "data frame", "column", "Mol"],
+)
+def test_molecules_come_in_any_container(regressor, molecules):
+    again = MoleculeRegressor(**SMALL).fit(molecules, pd.Series(LENGTHS, name="length"))
+    assert np.array_equal(again.predict(molecules), regressor.predict(list(MOLECULES)))
+    assert again.predictor_.targets[0].name == "length"
+
+
+def test_predictions_have_the_shape_of_y(regressor):
+    assert regressor.predict(["CCO"]).shape == (1,)
+    both = pd.DataFrame({"length": LENGTHS, "half": LENGTHS / 2})
+    both.iloc[0, 0] = both.iloc[1, 1] = np.nan
+    model = MoleculeRegressor(**SMALL).fit(MOLECULES, both)
+    assert model.predict(["CCO", "C"]).shape == (2, 2)
+    assert [target.name for target in model.predictor_.targets] == ["length", "half"]
+    column = MoleculeRegressor(**SMALL).fit(MOLECULES, LENGTHS[:, None])
+    assert column.predict(["CCO", "C"]).shape == (2, 1)
+
+
+def test_bad_rows_are_nan_with_one_warning_that_counts_and_names_them(regressor):
+    with pytest.warns(GraphattnWarning) as caught:
+        values = regressor.predict(["CCO", "C1CC", None, "C"])
+    assert [str(warning.message) for warning in caught] == [
+        "2 of 4 rows have no prediction (NaN) (1 unreadable, 1 not-a-string): row 2 'C1CC', row 3 None"
+    ]
+    assert caught[0].filename == __file__
+    assert np.isnan(values).tolist() == [False, True, True, False]
+    with pytest.raises(MoleculeError, match="row 2 of 2: 'C1CC' is unreadable"):
+        regressor.predict(["CCO", "C1CC"], strict=True)
+
+
+def test_bad_rows_are_left_out_of_fitting_with_a_warning_or_raise():
+    molecules, values = [*MOLECULES, "C1CC"], [*LENGTHS, 4.0]
+    with pytest.warns(GraphattnWarning, match=r"1 of 21 rows left out \(1 unreadable\): row 21 of 21 'C1CC'"):
+        MoleculeRegressor(**SMALL).fit(molecules, values)
+    with pytest.raises(MoleculeError, match="row 21 of 21: 'C1CC' is unreadable"):
+        MoleculeRegressor(**SMALL).fit(molecules, values, strict=True)
+
+
+def test_input_that_does_not_fit_is_refused(regressor):
+    with pytest.raises(ShapeError, match="X is 'CCO'; pass a list of molecules, also for a single one"):
+        regressor.predict("CCO")
+    with pytest.raises(ShapeError, match=re.escape("X has shape (2, 3); pass one molecule per row")):
+        regressor.predict(np.full((2, 3), "C"))
+    with pytest.raises(ShapeError, match=re.escape("y has shape (1,); 2 molecules need (rows,) or (rows, targets)")):
+        MoleculeRegressor(**SMALL).fit(["C", "CC"], [1.0])
+    with pytest.raises(TableError, match=r"target 'y' holds something that is no number: .*'tall'"):
+        MoleculeRegressor(**SMALL).fit(["C", "CC"], ["tall", "short"])
+    with pytest.raises(
+        TableError, match=re.escape("target 'y' has 3 classes (1, 2, 3); a binary target needs exactly")
+    ):
+        MoleculeClassifier(**SMALL).fit(["C", "CC", "CCC"], [1, 2, 3])
+    with pytest.raises(TableError, match=re.escape("target 'y' has 0 classes (none)")):
+        MoleculeClassifier(**SMALL).fit(["C", "CC"], [np.nan, None])
+    with pytest.raises(SettingError, match=re.escape("validation_fraction must be in (0, 1), got 1.5")):
+        MoleculeRegressor(**SMALL, validation_fraction=1.5).fit(["C", "CC"], [1, 2])
+    with pytest.raises(SettingError, match="must be a multiple of heads"):
+        MoleculeRegressor(**SMALL | {"heads": 3}).fit(list(MOLECULES), LENGTHS)
+
+
+def test_classes_are_the_labels_given(classifier):
+    assert classifier.classes_.tolist() == ["brief", "long"]
+    probabilities = classifier.predict_proba(MOLECULES)
+    assert probabilities.shape == (len(MOLECULES), 2)
+    np.testing.assert_allclose(probabilities.sum(1), 1)
+    expected = classifier.classes_[probabilities.argmax(1)]
+    assert classifier.predict(MOLECULES).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "dtype_with_bad_row"),
+    [(LONG, [False, True], float), (LONG * 2 - 1, [-1, 1], float), (np.where(LONG, "b", "a"), ["a", "b"], object)],
+    ids=["bool", "int", "str"],
+)
+def test_a_class_keeps_its_type_until_a_row_has_none(labels, classes, dtype_with_bad_row):
+    model = MoleculeClassifier(**SMALL).fit(MOLECULES, labels)
+    assert model.classes_.tolist() == classes
+    assert model.predict(MOLECULES).dtype == labels.dtype
+    with pytest.warns(GraphattnWarning, match="1 of 2 rows have no prediction"):
+        predicted = model.predict(["CCO", ""])
+    assert predicted.dtype == dtype_with_bad_row
+    assert predicted[1] != predicted[1]  # NaN
+    with pytest.warns(GraphattnWarning, match="1 of 2 rows have no prediction"):
+        assert np.isnan(model.predict_proba(["CCO", ""])[1]).all()
+
+
+def test_several_classes_follow_scikit_learns_convention():
+    labels = np.column_stack([LONG, LENGTHS % 2]).astype(float)
+    labels[0, 0] = np.nan
+    model = MoleculeClassifier(**SMALL).fit(MOLECULES, labels)
+    assert [classes.tolist() for classes in model.classes_] == [[0, 1], [0, 1]]
+    assert [probabilities.shape for probabilities in model.predict_proba(["C", "CC", "CO"])] == [(3, 2), (3, 2)]
+    assert model.predict(["C", "CC", "CO"]).shape == (3, 2)
+
+
+def test_the_seed_decides_and_none_asks_numpy():
+    def predicted(random_state):
+        settings = SMALL | {"random_state": random_state}
+        return MoleculeRegressor(**settings).fit(MOLECULES, LENGTHS).predict(MOLECULES).tolist()
+
+    assert predicted(0) == predicted(np.int64(0))
+    assert predicted(0) != predicted(1)
+    assert predicted(np.random.RandomState(3)) == predicted(np.random.RandomState(3))
+    assert predicted(None) != predicted(None)
+
+
+def test_history_is_a_table(regressor):
+    history = pd.DataFrame(regressor.history_)
+    assert history[["member", "epoch"]].to_numpy().tolist() == [[0, 1], [0, 2]]
+    assert {"train_loss", "valid_loss", "learning_rate", "seconds"} <= set(history.columns)
+
+
+def test_nothing_is_printed_unless_verbose(capfd):
+    MoleculeRegressor(**SMALL).fit(MOLECULES, LENGTHS).predict(["CCO"])
+    assert capfd.readouterr() == ("", "")
+    MoleculeRegressor(**SMALL, verbose=True, ensemble=2).fit(MOLECULES, LENGTHS)
+    assert "network 2 of 2: epoch 2/2" in capfd.readouterr().err
+
+
+def test_cross_validation_grid_search_and_pipeline():
+    scores = cross_val_score(MoleculeRegressor(**SMALL), list(MOLECULES), LENGTHS, cv=2, error_score="raise")
+    assert np.isfinite(scores).all()
+    accuracy = cross_val_score(MoleculeClassifier(**SMALL), list(MOLECULES), LONG, cv=2, error_score="raise")
+    assert ((accuracy >= 0) & (accuracy <= 1)).all()
+    strip = FunctionTransformer(lambda smiles: [text.strip() for text in smiles])
+    pipeline = Pipeline([("strip", strip), ("model", MoleculeRegressor(**SMALL))])
+    search = GridSearchCV(pipeline, {"model__layers": [1, 2]}, cv=2, error_score="raise")
+    search.fit([f" {smiles} " for smiles in MOLECULES], LENGTHS)
+    assert search.best_estimator_.predict([" CCO "]).shape == (1,)
+
+
+@pytest.mark.parametrize("name", ["regressor", "classifier"])
+def test_saved_and_loaded_it_is_the_same_estimator(name, request, tmp_path):
+    model = request.getfixturevalue(name)
+    model.save(tmp_path / "model")
+    loaded = type(model).load(tmp_path / "model")
+    assert np.array_equal(loaded.predict(MOLECULES), model.predict(MOLECULES))
+    assert loaded.get_params() == model.get_params()
+    assert loaded.history_ == model.history_
+
+
+def test_a_model_of_the_other_kind_is_refused_with_the_right_name(regressor, classifier, tmp_path):
+    regressor.save(tmp_path / "values")
+    classifier.save(tmp_path / "classes")
+    with pytest.raises(
+        ModelFolderError, match=r"values holds a regression model; .* graphattn\.MoleculeRegressor\.load"
+    ):
+        MoleculeClassifier.load(tmp_path / "values")
+    with pytest.raises(ModelFolderError, match=r"classes holds a binary model; .* graphattn\.MoleculeClassifier\.load"):
+        MoleculeRegressor.load(tmp_path / "classes")
+
+
+def test_both_are_public_names():
+    assert ga.MoleculeRegressor is MoleculeRegressor
+    assert ga.MoleculeClassifier is MoleculeClassifier
