@@ -62,14 +62,16 @@ def _undone_afterwards() -> Iterator[None]:
         yield
         return
     environment, format_warning, compile_function = dict(os.environ), warnings.formatwarning, torch.compile
-    with warnings.catch_warnings():
-        yield
-    for name in os.environ.keys() - environment.keys():
-        del os.environ[name]
-    os.environ.update(environment)
-    warnings.formatwarning = format_warning
-    torch.compile = compile_function
-    logger = logging.getLogger("lightning_fabric")
-    logger.handlers.clear()
-    logger.setLevel(logging.NOTSET)
-    logger.propagate = True
+    try:
+        with warnings.catch_warnings():
+            yield
+    finally:
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(environment)
+        warnings.formatwarning = format_warning
+        torch.compile = compile_function
+        logger = logging.getLogger("lightning_fabric")
+        logger.handlers.clear()
+        logger.setLevel(logging.NOTSET)
+        logger.propagate = True

@@ -2,18 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    log_loss,
-    mean_absolute_error,
-    r2_score,
-    roc_auc_score,
-    root_mean_squared_error,
-)
 
 from graphattn.errors import SettingError, ShapeError
 from graphattn.training.config import TASKS, Task
@@ -66,9 +58,9 @@ def score(predicted: Values, observed: Values, *, task: Task, names: Sequence[st
             f"predictions have shape {predicted.shape}, labels {observed.shape}, and there are {len(names)} target "
             "names; both arrays must be (rows, targets)."
         )
+    metrics = _regression_metrics() if task == "regression" else _binary_metrics()
     return tuple(
-        _score_target(name, predicted[:, column], observed[:, column], _METRICS[task])
-        for column, name in enumerate(names)
+        _score_target(name, predicted[:, column], observed[:, column], metrics) for column, name in enumerate(names)
     )
 
 
@@ -106,16 +98,23 @@ def _class_of(probability: Values) -> Values:
     return (probability >= 0.5).astype(np.float64)
 
 
-_METRICS: dict[Task, dict[str, _Metric]] = {
-    "regression": {
+def _regression_metrics() -> dict[str, _Metric]:
+    # Here and below: scikit-learn takes 1 s to import, which a process that scores nothing is spared.
+    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error  # noqa: PLC0415
+
+    return {
         "rmse": _Metric(root_mean_squared_error, _always),
         "mae": _Metric(mean_absolute_error, _always),
         "r2": _Metric(r2_score, _unless_constant),
-    },
-    "binary": {
+    }
+
+
+def _binary_metrics() -> dict[str, _Metric]:
+    from sklearn.metrics import accuracy_score, average_precision_score, log_loss, roc_auc_score  # noqa: PLC0415
+
+    return {
         "roc_auc": _Metric(roc_auc_score, _unless_constant),
         "pr_auc": _Metric(average_precision_score, _unless_all_negative),
         "accuracy": _Metric(lambda observed, predicted: accuracy_score(observed, _class_of(predicted)), _always),
-        "log_loss": _Metric(lambda observed, predicted: log_loss(observed, predicted, labels=[0, 1]), _always),
-    },
-}
+        "log_loss": _Metric(partial(log_loss, labels=[0, 1]), _always),
+    }

@@ -37,8 +37,10 @@ def test_one_process_and_one_device_wherever_it_is_started(monkeypatch, variable
         assert fabric.world_size == 1
 
 
-def test_a_fresh_process_is_left_as_it_was():
+@pytest.mark.parametrize("already", [{}, {"PYTORCH_NVML_BASED_CUDA_CHECK": "0"}], ids=["unset", "set"])
+def test_a_fresh_process_is_left_as_it_was(already):
     """In a process of its own: an import leaves its traces only once."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTORCH_NVML_BASED_CUDA_CHECK"}
     program = """
         import logging, os, sys, warnings
         import torch, torch._dynamo
@@ -59,7 +61,13 @@ def test_a_fresh_process_is_left_as_it_was():
             assert one == other, (one, other)
         assert logging.getLogger("lightning_fabric").handlers == []
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment | already,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
-from toy_graphs import toy_dataset, toy_network, without_seconds
+from toy_graphs import KINDS, toy_dataset, toy_network, without_seconds
 
 from graphattn.errors import TrainingError
+from graphattn.model.network import GraphTransformer
 from graphattn.training.config import TrainingConfig
 from graphattn.training.loop import train
 
@@ -86,6 +87,23 @@ def test_a_run_that_is_ended_after_every_epoch_gives_the_same_bits(tmp_path):
                 progress=StopAfter(1),
             )
     assert run(path, resume=True, network=toy_network(seed=9, batch_norm=True)) == run(None)
+
+
+def test_the_librarys_own_network_with_dropout_resumes_to_the_same_bits(tmp_path):
+    def network():
+        return GraphTransformer([KINDS], 2, channels=16, layers=2, heads=2, dropout=0.3)
+
+    weights = network().state_dict()
+
+    def same_network():
+        fresh = network()
+        fresh.load_state_dict(weights)
+        return fresh
+
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(Enough):
+        run(path, network=same_network(), progress=StopAfter(3))
+    assert run(path, network=network(), resume=True) == run(None, network=same_network())
 
 
 def test_early_stopping_remembers_the_epochs_before_the_kill(tmp_path):
