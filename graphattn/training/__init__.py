@@ -1,1 +1,1 @@
-"""."""
+"""Training a network: settings, losses, the loop, checkpoints, metrics."""
