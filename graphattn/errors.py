@@ -36,7 +36,14 @@ class BackendError(GraphattnError):
 
 
 class MoleculeError(GraphattnError):
-    """A molecule that cannot be read or featurized."""
+    """A molecule that cannot be read or featurized; ``status`` says in one word what is wrong with it.
+
+    The words are those of :class:`graphattn.featurize.rows.RowStatus`.
+    """
+
+    def __init__(self, message: str, *, status: str = "unreadable") -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class TableError(GraphattnError):
