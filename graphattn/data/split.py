@@ -5,7 +5,7 @@ is None (a molecule that cannot be read) belongs to no part.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -92,7 +92,7 @@ def scaffold_split(
     _check_fractions(fractions)
     if acyclic not in {"together", "apart"}:
         raise SettingError(f"acyclic must be 'together' or 'apart', got {acyclic!r}.")
-    rows_of = _rows_by_key(_scaffold_key(molecule, apart=acyclic == "apart") for molecule in molecules)
+    rows_of = _rows_by_key(_scaffold_keys(molecules, apart=acyclic == "apart"))
     parts = _fill_in_order(sorted(rows_of.values(), key=lambda rows: (len(rows), rows[0]), reverse=True), fractions)
     empty = [part for part, rows, share in zip(PARTS, parts, fractions, strict=True) if share and not rows]
     if empty:
@@ -166,13 +166,23 @@ def _rows_by_key(keys: Iterable[Hashable]) -> dict[Hashable, list[int]]:
     return rows_of
 
 
-def _scaffold_key(molecule: Any, *, apart: bool) -> str | None:
-    """The molecule's scaffold; without rings "", or where ``apart`` the molecule itself; None if it is unreadable."""
-    try:
-        scaffold = murcko_scaffold(molecule, chirality=True)
-        return canonical_smiles(molecule) if apart and not scaffold else scaffold
-    except MoleculeError:
-        return None
+def _scaffold_keys(molecules: Iterable[Any], *, apart: bool) -> Iterator[str | None]:
+    """Each molecule's scaffold; without rings "", or where ``apart`` the molecule itself; None if it is unreadable.
+
+    RDKit's scaffold of a molecule may depend on how its SMILES is spelled (about 1 in 100 with stereo marks), so all
+    spellings get that of the first.
+    """
+    scaffold_of: dict[str, str] = {}
+    for molecule in molecules:
+        try:
+            same = canonical_smiles(molecule)
+        except MoleculeError:
+            yield None
+            continue
+        if same not in scaffold_of:
+            scaffold = murcko_scaffold(molecule, chirality=True)
+            scaffold_of[same] = same if apart and not scaffold else scaffold
+        yield scaffold_of[same]
 
 
 def _why_empty(empty: Sequence[str], sizes: Mapping[Hashable, int], acyclic: str) -> str:

@@ -170,6 +170,28 @@ def test_scaffolds_stay_whole_and_big_ones_train():
     assert scaffold_split(smiles, (0.7, 0.15, 0.15)) == Split(train=range(2, 7), valid=(8,), test=(0, 1))
 
 
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        (
+            "CCCSc1ncccc1C(=O)N(C)[C@H]2[C@@H]3CC4C[C@H]2C[C@@](O)(C4)C3",
+            "[C@@]12(O)C[C@H]3[C@@H](N(C(c4c(SCCC)nccc4)=O)C)[C@@H](C1)CC(C3)C2",
+        ),
+        (
+            r"CC(C)(C)C(O)\C(=C/c1ccc(Cl)cc1Cl)\n2cncn2",
+            r"c1c(ccc(c1Cl)/C=C(\C(O)C(C)(C)C)n1ncnc1)Cl",
+        ),
+    ],
+)
+def test_spellings_of_one_molecule_share_a_scaffold(spellings):
+    """RDKit gives each of these molecules another scaffold for another spelling."""
+    smiles = [*spellings, "C1CC1", "C1CCC1"]
+    groups = [canonical_smiles(one) for one in smiles]
+    assert len(set(groups)) == 3
+    split = scaffold_split(smiles, (0.5, 0.25, 0.25))
+    assert split == Split((0, 1), (3,), (2,))
+
+
 def test_molecules_may_be_rdkits():
     smiles = ["c1ccccc1", "c1ccccc1C", "C1CC1", "CCO"]
     fractions = (0.5, 0.25, 0.25)
