@@ -1,6 +1,5 @@
 """The one way from rows of molecules to a trained model: the estimators and the command line both go through it."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -114,11 +113,10 @@ def _fit_member(
 
 
 def _summary(prepared: PreparedRows, training: TrainingConfig, results: Sequence[TrainingResult]) -> TrainingSummary:
-    notes = Counter(prepared.rows[position].reason for position in prepared.kept)
     return TrainingSummary(
         rows=len(prepared.rows),
         left_out=prepared.left_out,
-        notes={note: count for note, count in notes.items() if note},
+        remarks=prepared.remarks,
         split=prepared.split_reason,
         parts={part: len(positions) for part, positions in prepared.parts.items()},
         conflicts=prepared.conflicts,

@@ -236,7 +236,7 @@ def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Pred
 
 
 def _canonical(content: Mapping[str, Any]) -> bytes:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    return json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _sha256(content: bytes) -> str:

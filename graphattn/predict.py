@@ -14,6 +14,7 @@ from graphattn.data.packed import PackedGraphs
 from graphattn.data.scaling import TargetScaler
 from graphattn.errors import MoleculeError
 from graphattn.featurize.molecule import MoleculeFeaturizer
+from graphattn.featurize.reading import shown
 from graphattn.featurize.rows import RowStatus
 from graphattn.model.config import NetworkConfig
 from graphattn.model.network import GraphTransformer
@@ -45,7 +46,7 @@ class TrainingSummary:
 
     rows: int  # rows given
     left_out: Mapping[str, int] = field(default_factory=dict)  # status word, or "unlabeled" -> rows not used
-    notes: Mapping[str, int] = field(default_factory=dict)  # what the featurizer remarked on a used row -> rows
+    remarks: Mapping[str, int] = field(default_factory=dict)  # of the featurizer on used rows -> rows
     split: str = ""  # how the rows were split, in words
     parts: Mapping[str, int] = field(default_factory=dict)  # train, valid, test -> rows
     conflicts: int = 0  # molecules that occur more than once with different labels
@@ -147,7 +148,7 @@ def check_rows(
     name = f"row {first + 1} of {len(rows)}" if name_row is None else name_row(first)
     more = f" ({len(bad) - 1} more rows cannot be used either.)" if len(bad) > 1 else ""
     raise MoleculeError(
-        f"{name}: {molecules[first]!r} is {rows[first].status}: {rows[first].reason}{more} "
+        f"{name}: {shown(molecules[first])} is {rows[first].status}: {rows[first].reason}.{more} "
         "Fix the row, or do without strict to keep it with a status and no prediction."
     )
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from graphattn.data.dataset import GraphDataset
 from graphattn.data.packed import PackedGraphs
-from graphattn.data.scaling import TargetScaler, check_targets
+from graphattn.data.scaling import TargetScaler, check_targets, labeled_rows
 from graphattn.data.split import Split, column_split, random_split, scaffold_split
 from graphattn.errors import GraphattnWarning, ShapeError, SplitError, TableError, TrainingError
 from graphattn.featurize.identity import canonical_smiles
 from graphattn.featurize.molecule import MoleculeFeaturizer
+from graphattn.featurize.reading import shown
 from graphattn.featurize.rows import RowStatus
 from graphattn.predict import Target, check_rows
 from graphattn.training.config import Task
@@ -53,13 +54,18 @@ class PreparedRows:
         return dict(counts) | ({"unlabeled": unlabeled} if unlabeled else {})
 
     @property
+    def remarks(self) -> dict[str, int]:
+        """What the featurizer remarked on rows that are used, such as elements outside its table -> rows."""
+        return dict(Counter(reason for position in self.kept if (reason := self.rows[position].reason)).most_common())
+
+    @property
     def parts(self) -> dict[str, Sequence[int]]:
         """Train, valid and test: positions in the data set."""
         return {"train": self.split.train, "valid": self.split.valid, "test": self.split.test}
 
 
 def prepare_rows(
-    molecules: Sequence[object],
+    molecules: Sequence[Any],
     labels: Labels,
     targets: Sequence[Target],
     *,
@@ -110,8 +116,8 @@ def prepare_rows(
     graphs, rows = featurizer.rows(molecules)
     if strict:
         check_rows(molecules, rows, name_row)
-    labeled = (~np.isnan(labels)).any(axis=1)
-    kept = tuple(position for position, graph in enumerate(graphs) if graph is not None and labeled[position])
+    labeled = set(labeled_rows(torch.from_numpy(labels)).tolist())
+    kept = tuple(position for position, graph in enumerate(graphs) if graph is not None and position in labeled)
     _check_kept(kept, rows)
     _warn_left_out(molecules, rows, labeled, name_row)
     groups = [canonical_smiles(molecules[position]) for position in kept]
@@ -174,16 +180,16 @@ def _check_kept(kept: Sequence[int], rows: Sequence[RowStatus]) -> None:
 def _warn_left_out(
     molecules: Sequence[object],
     rows: Sequence[RowStatus],
-    labeled: npt.NDArray[np.bool_],
+    labeled: Container[int],
     name_row: Callable[[int], str],
 ) -> None:
     reasons = {
         position: row.status if row.status != "ok" else "unlabeled"
         for position, row in enumerate(rows)
-        if row.status != "ok" or not labeled[position]
+        if row.status != "ok" or position not in labeled
     }
     if reasons:
-        warnings.warn(left_out_message(molecules, reasons, name_row, "left out"), GraphattnWarning, stacklevel=4)
+        warnings.warn(left_out_message(molecules, reasons, name_row, "left out"), GraphattnWarning, stacklevel=5)
 
 
 def left_out_message(
@@ -191,7 +197,7 @@ def left_out_message(
 ) -> str:
     """One sentence that counts and names rows: ``3 of 9 rows left out (2 unreadable, 1 empty): row 2 'x' ...``."""
     counts = ", ".join(f"{count} {reason}" for reason, count in Counter(reasons.values()).items())
-    named = ", ".join(f"{name_row(position)} {molecules[position]!r}" for position in list(reasons)[:MOST_NAMED])
+    named = ", ".join(f"{name_row(position)} {shown(molecules[position])}" for position in list(reasons)[:MOST_NAMED])
     more = f" and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
     return f"{len(reasons)} of {len(molecules)} rows {verb} ({counts}): {named}{more}"
 
@@ -214,7 +220,7 @@ def _warn_conflicts(
             f"{len(conflicts)} molecules occur more than once with different labels: {named}{more}. "
             "All of their rows are used",
             GraphattnWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return len(conflicts)
 

@@ -186,9 +186,11 @@ def test_a_newer_format_says_which_version_wrote_it(folder):
     )
 
 
-def test_a_description_changed_by_hand_is_refused(folder):
+@pytest.mark.parametrize("change", [('"letters"', '"meters"'), ('"std": [', '"std": [NaN, ')], ids=["unit", "NaN"])
+def test_a_description_changed_by_hand_is_refused(folder, change):
     text = (folder / "model.json").read_text()
-    (folder / "model.json").write_text(text.replace('"letters"', '"meters"'))
+    assert change[0] in text
+    (folder / "model.json").write_text(text.replace(*change))
     with pytest.raises(ModelFolderError, match="was changed after it was saved: its content and its SHA-256 differ"):
         load_model(folder)
 

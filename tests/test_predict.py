@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rdkit import Chem
+from shared_data import shared_file
 from tiny_models import MOLECULES, tiny_predictor
 
 from graphattn import predict
+from graphattn.data.table import read_table
 from graphattn.errors import MoleculeError
 
 DIRTY = ["CCO", "", "CC1=CC=C[NH+2]([O-])C1", None, 5, float("nan"), "CCO>>CC=O", "c1ccccc1"]
@@ -110,3 +112,12 @@ def test_an_ensemble_predicts_the_mean_of_its_members():
     values = np.stack([member.predict(MOLECULES).values for member in members])
     assert np.ptp(values, axis=0).max() > 1e-3
     np.testing.assert_allclose(ensemble.predict(MOLECULES).values, values.mean(0), rtol=1e-12)
+
+
+def test_extreme_molecules_from_real_sets_are_predicted_or_say_why_not():
+    table = read_table(shared_file("stress/weird_from_real.csv"))
+    predictions = tiny_predictor().predict(table.column("smiles"))
+    assert predictions.values.shape == (len(table), 2)
+    refused = [tag == "rdkit_rejects" for tag in table.column("tag")]
+    assert [row.status != "ok" for row in predictions.rows] == refused
+    assert (np.isnan(predictions.values).any(axis=1) == refused).all()

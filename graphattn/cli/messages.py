@@ -50,6 +50,8 @@ def reported(*, quiet: bool, when_interrupted: str = "interrupted") -> Iterator[
             yield
         except GraphattnError as error:
             _fail(str(error))
+        except BrokenPipeError:  # whoever reads our output has seen enough; typer ends quietly
+            raise
         except OSError as error:
             _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except KeyboardInterrupt:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 TASKS: dict[str, Literal["auto"] | Task] = {"auto": "auto", "regression": "regression", "classification": "binary"}
 
+MOST_REMARKS = 5  # of the featurizer that are shown; info --json has all
+
 
 @options_from_settings
 def train(
@@ -127,12 +129,14 @@ def train(
 def _describe(source: "Source", prepared: "PreparedRows") -> str:
     targets = ", ".join(f"{target.name} ({target.unit})" if target.unit else target.name for target in source.targets)
     parts = ", ".join(f"{len(rows)} {part}" for part, rows in prepared.parts.items())
-    return (
-        f"{source.table.path}: {len(prepared.kept)} of {len(prepared.rows)} rows used; "
-        f"molecules in {source.smiles_column!r}\n"
-        f"{prepared.task} of {targets} ({prepared.task_reason})\n"
-        f"split: {prepared.split_reason}: {parts}"
-    )
+    used = f"{len(prepared.kept)} of {len(prepared.rows)} rows used"
+    lines = [
+        f"{source.table.path}: {used}; molecules in {source.smiles_column!r}",
+        *(f"{count} rows: {remark}" for remark, count in list(prepared.remarks.items())[:MOST_REMARKS]),
+        f"{prepared.task} of {targets} ({prepared.task_reason})",
+        f"split: {prepared.split_reason}: {parts}",
+    ]
+    return "\n".join(lines)
 
 
 def _result(predictor: "Predictor") -> str:

@@ -34,6 +34,18 @@ def test_a_table_becomes_a_model_that_python_reads(table, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lengths.csv", "model"]
 
 
+def test_elements_without_a_code_of_their_own_are_reported(table, tmp_path):
+    table.write_text(table.read_text() + "a,[Al]CC,7,0\nb,[Al]CCC,8,0\nc,CC[Pt],7,0\n")
+    done = run("train", table, "--target-column", "length", "--output", tmp_path / "model", *SMALL)
+    assert done.code == 0, done.err
+    assert "23 of 23 rows used" in done.err
+    assert "\n2 rows: elements outside the table: Al\n1 rows: elements outside the table: Pt\n" in done.err
+    assert load_model(tmp_path / "model").summary.remarks == {
+        "elements outside the table: Al": 2,
+        "elements outside the table: Pt": 1,
+    }
+
+
 def test_quiet_says_nothing(table, tmp_path):
     table.write_text(table.read_text() + "bad,C1CC,4,0\n")
     done = run("train", table, "--target-column", "length", "--output", tmp_path / "model", *SMALL, "--quiet")
