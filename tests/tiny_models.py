@@ -3,8 +3,8 @@
 from functools import cache
 
 import numpy as np
-from graphattn.featurize.molecule import MoleculeFeaturizer
 
+from graphattn.featurize.molecule import MoleculeFeaturizer
 from graphattn.fit import fit_molecules
 from graphattn.model.config import NetworkConfig
 from graphattn.predict import Predictor, Target
