@@ -107,8 +107,11 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         settings |= {"ensemble": len(predictor.networks), "random_state": training.get("seed")}
         model = cls(**{name: value for name, value in settings.items() if name in own})
         if predictor.task != model._task:
-            other = "MoleculeClassifier" if predictor.task == "binary" else "MoleculeRegressor"
-            raise ModelFolderError(f"{folder} holds a {predictor.task} model; read it with graphattn.{other}.load")
+            kind, reader = {
+                "regression": ("regression", "MoleculeRegressor"),
+                "binary": ("classification", "MoleculeClassifier"),
+            }[predictor.task]
+            raise ModelFolderError(f"{folder} holds a {kind} model; read it with graphattn.{reader}.load")
         model.predictor_ = predictor
         model._single = len(predictor.targets) == 1
         return model

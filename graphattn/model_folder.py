@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from fnmatch import fnmatch
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -83,14 +84,20 @@ def _replace(folder: Path, new: Path, old: Path) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Raise ModelFolderError unless a model can be saved at ``folder``: free, empty, or a model folder already."""
-    if not folder.exists() or (folder / MODEL_FILE).is_file():
+    """Raise ModelFolderError unless ``folder`` is free, empty, or a model folder and nothing else, to be replaced."""
+    if not folder.exists():
         return
     if not folder.is_dir():
         raise ModelFolderError(f"{folder} is a file; a model is a folder, so name another place")
-    if any(folder.iterdir()):
+    names = sorted(file.name for file in folder.iterdir())
+    foreign = [name for name in names if name != MODEL_FILE and not fnmatch(name, WEIGHTS_FILE.format("*"))]
+    if foreign:
         raise ModelFolderError(
-            f"{folder} holds files but no {MODEL_FILE}, so it is no model folder and is left alone; name another place"
+            f"{folder} holds {foreign[0]!r}, which no model folder does, so it is left alone; name another place"
+        )
+    if names and not (MODEL_FILE in names and FORMAT.encode() in (folder / MODEL_FILE).read_bytes()):
+        raise ModelFolderError(
+            f"{folder} holds {names[0]!r} but no {MODEL_FILE} of graphattn, so it is left alone; name another place"
         )
 
 
@@ -225,11 +232,13 @@ def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Pred
     error = np.abs(predictor.predict(molecules).values - wanted)
     if predictor.scaler is not None:
         error /= np.array(predictor.scaler.std)
-    if not error.max() <= SELF_CHECK_TOLERANCE:
-        row, column = np.unravel_index(np.nanargmax(error), error.shape)
+    error[np.isnan(error)] = np.inf
+    if error.max() > SELF_CHECK_TOLERANCE:
+        row, column = np.unravel_index(error.argmax(), error.shape)
+        unit = "standard deviations" if predictor.scaler is not None else "of probability"
         raise ModelFolderError(
             f"{folder}: the model now predicts {predictor.targets[column].name!r} of {molecules[row]!r} "
-            f"{error[row, column]:.2g} standard deviations away from what it said when it was saved. It was written "
+            f"{error[row, column]:.2g} {unit} away from what it said when it was saved. It was written "
             f"with RDKit {content['written_with']['rdkit']}, this is RDKit {version('rdkit')}: use that version, "
             "train again, or load_model(folder, self_check=False) to accept other predictions"
         )

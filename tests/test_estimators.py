@@ -211,7 +211,9 @@ def test_a_model_of_the_other_kind_is_refused_with_the_right_name(regressor, cla
         ModelFolderError, match=r"values holds a regression model; .* graphattn\.MoleculeRegressor\.load"
     ):
         MoleculeClassifier.load(tmp_path / "values")
-    with pytest.raises(ModelFolderError, match=r"classes holds a binary model; .* graphattn\.MoleculeClassifier\.load"):
+    with pytest.raises(
+        ModelFolderError, match=r"classes holds a classification model; .* graphattn\.MoleculeClassifier\.load"
+    ):
         MoleculeRegressor.load(tmp_path / "classes")
 
 

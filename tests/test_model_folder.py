@@ -109,13 +109,25 @@ def test_a_model_is_saved_through_a_link_and_into_new_folders(folder):
 def test_nothing_but_a_model_folder_is_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("text")
-    with pytest.raises(ModelFolderError, match=r"thesis holds files but no model\.json.* is left alone; name another"):
+    with pytest.raises(ModelFolderError, match=r"thesis holds 'chapter1\.txt', which no model folder"):
         save_model(tiny_predictor(), tmp_path / "thesis")
     with pytest.raises(ModelFolderError, match=r"chapter1\.txt is a file; a model is a folder, so name another place"):
         save_model(tiny_predictor(), tmp_path / "thesis" / "chapter1.txt")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model.json").write_text('{"format": "keras"}')
+    with pytest.raises(
+        ModelFolderError, match=r"other holds 'model\.json' but no model\.json of graphattn, so it is left"
+    ):
+        save_model(tiny_predictor(), tmp_path / "other")
     (tmp_path / "empty").mkdir()
     save_model(tiny_predictor(), tmp_path / "empty")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "thesis"]
+    (tmp_path / "empty" / "my notes.txt").write_text("precious")
+    with pytest.raises(
+        ModelFolderError, match=r"holds 'my notes\.txt', which no model folder does, so it is left alone"
+    ):
+        save_model(tiny_predictor(), tmp_path / "empty")
+    assert (tmp_path / "empty" / "my notes.txt").read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "other", "thesis"]
 
 
 def test_a_save_that_fails_leaves_the_old_model_and_nothing_else(folder, monkeypatch):
@@ -264,6 +276,14 @@ def test_a_description_that_cannot_be_is_refused(folder, change, message):
     rewrite(folder, change)
     with pytest.raises(ModelFolderError, match=message):
         load_model(folder)
+
+
+def test_a_binary_model_is_checked_by_its_probabilities(tmp_path):
+    save_model(tiny_predictor("binary"), tmp_path / "model")
+    rewrite(tmp_path / "model", lambda content: content["self_check"]["predictions"].insert(0, [None, 0.5]))
+    rewrite(tmp_path / "model", lambda content: content["self_check"]["predictions"].pop())
+    with pytest.raises(ModelFolderError, match=r"now predicts 'length' of 'C' inf of probability away"):
+        load_model(tmp_path / "model")
 
 
 def test_other_features_of_the_same_molecule_are_refused_unless_accepted(folder):

@@ -44,8 +44,9 @@ def info(
 def _lines(predictor: "Predictor") -> "Iterator[tuple[str, str]]":
     summary, network = predictor.summary, predictor.network_config
     for target in predictor.targets:
-        classes = f": the probability of {target.classes[1]!r}" if target.classes else ""
-        yield "target", f"{target.name}{f' ({target.unit})' if target.unit else ''}, {predictor.task}{classes}"
+        unit = f" ({target.unit})" if target.unit else ""
+        kind = f"classification: the probability of {target.classes[1]!r}" if target.classes else "regression"
+        yield "target", f"{target.name}{unit}, {kind}"
     weights = sum(parameter.numel() for parameter in predictor.networks[0].parameters())
     yield "networks", f"{len(predictor.networks)} of {weights:,} weights"
     yield "size", f"channels {network.channels}, layers {network.layers}, heads {network.heads}"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from graphattn.prepare import PreparedRows
 
 TASKS: dict[str, Literal["auto"] | Task] = {"auto": "auto", "regression": "regression", "classification": "binary"}
+TASK_WORDS = {task: word for word, task in TASKS.items()}
 
 MOST_REMARKS = 5  # of the featurizer that are shown; info --json has all
 
@@ -133,7 +134,7 @@ def _describe(source: "Source", prepared: "PreparedRows") -> str:
     lines = [
         f"{source.table.path}: {used}; molecules in {source.smiles_column!r}",
         *(f"{count} rows: {remark}" for remark, count in list(prepared.remarks.items())[:MOST_REMARKS]),
-        f"{prepared.task} of {targets} ({prepared.task_reason})",
+        f"{TASK_WORDS[prepared.task]} of {targets} ({prepared.task_reason})",
         f"split: {prepared.split_reason}: {parts}",
     ]
     return "\n".join(lines)

@@ -87,7 +87,7 @@ def test_several_targets_and_every_setting_reach_the_model(table, tmp_path):
 def test_classification_is_told_from_the_labels_or_asked_for(table, tmp_path):
     done = run("train", table, "--target-column", "long", "--output", tmp_path / "model", *SMALL)
     assert done.code == 0, done.err
-    assert "binary of long (every label is 0 or 1)" in done.err
+    assert "classification of long (every label is 0 or 1)" in done.err
     assert load_model(tmp_path / "model").targets[0].classes == (0, 1)
     done = run(
         *("train", table, "--target-column", "length", "--task", "classification", "--output", tmp_path / "x", *SMALL)
@@ -171,7 +171,7 @@ def test_a_missing_table_or_no_table_is_said(tmp_path):
 def test_an_output_that_is_no_model_folder_is_refused_before_training(table, tmp_path):
     done = run("train", table, "--target-column", "length", "-o", tmp_path, *SMALL)
     assert done.code == 1
-    assert "holds files but no model.json" in done.err
+    assert "holds 'lengths.csv', which no model folder does" in done.err
     assert "epoch" not in done.err
 
 
