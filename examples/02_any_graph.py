@@ -6,6 +6,7 @@ which side the other thirty took. Run: python examples/02_any_graph.py --output 
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 
@@ -37,7 +38,7 @@ def main(output: Path) -> float:
         network.train()
         loss = functional.cross_entropy(network(data)[list(KNOWN)], truth[list(KNOWN)])
         optimizer.zero_grad()
-        loss.backward()
+        torch.autograd.backward(loss)
         optimizer.step()
 
     network.eval()
@@ -55,13 +56,20 @@ def main(output: Path) -> float:
     return accuracy
 
 
-def draw(graph: "nx.DiGraph[int]", guess: torch.Tensor, truth: torch.Tensor, path: Path) -> None:
+def draw(graph: "nx.Graph[Any]", guess: torch.Tensor, truth: torch.Tensor, path: Path) -> None:
     """Color: the side guessed. Square: its side was told. Red rim: wrong. Thickness: attention along an edge."""
     place = nx.spring_layout(graph.to_undirected(), seed=4, k=0.35)
     figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
     widths = [8 * graph.edges[edge]["attention"] for edge in graph.edges]
     nx.draw_networkx_edges(
-        graph, place, ax=axes, width=widths, edge_color="#00000055", arrows=True, arrowsize=6, connectionstyle="arc3,rad=0.12"
+        graph,
+        place,
+        ax=axes,
+        width=widths,
+        edge_color="#00000055",
+        arrows=True,
+        arrowsize=6,
+        connectionstyle="arc3,rad=0.12",
     )
     for shape, members in (("s", KNOWN), ("o", [member for member in graph if member not in KNOWN])):
         nx.draw_networkx_nodes(
@@ -75,7 +83,9 @@ def draw(graph: "nx.DiGraph[int]", guess: torch.Tensor, truth: torch.Tensor, pat
             linewidths=[1 if guess[member] == truth[member] else 3 for member in members],
         )
     nx.draw_networkx_labels(graph, place, ax=axes, font_size=8)
-    axes.set_title("Karate club: side guessed (color), told (square), wrong (red rim), attention of layer 1 (thickness)")
+    axes.set_title(
+        "Karate club: side guessed (color), told (square), wrong (red rim), attention of layer 1 (thickness)"
+    )
     axes.set_axis_off()
     figure.savefig(path, dpi=120)
     plt.close(figure)

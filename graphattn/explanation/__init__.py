@@ -1,1 +1,1 @@
-"""."""
+"""What a model attended to, and pictures of it."""

@@ -130,11 +130,23 @@ class MoleculeFeaturizer:
                 rows.append(RowStatus("ok", remark))
         return graphs, rows
 
-    def _graph(self, molecule: object) -> tuple[Data, str]:
+    def molecule(self, molecule: str | Chem.Mol) -> Chem.Mol:
+        """The RDKit molecule whose atom i is node i of the graph, and whose bond b is behind edges 2b and 2b + 1.
+
+        Raises:
+            MoleculeError: it cannot be read.
+        """
+        return self._read(molecule)[0]
+
+    def _read(self, molecule: object) -> tuple[Chem.Mol, StereoLabels]:
         mol, marked = read_molecule(molecule, hydrogens=self.hydrogens, stereo=self.stereo)
         labels = stereo_labels(mol) if marked else _NO_LABELS
         if self.hydrogens == "add":
             mol = Chem.AddHs(mol)  # behind the other atoms and bonds, which keep their indices
+        return mol, labels
+
+    def _graph(self, molecule: object) -> tuple[Data, str]:
+        mol, labels = self._read(molecule)
         nodes = self._atoms.codes(mol, labels.atoms)
         edge_index, edges = self._bonds.codes(mol, labels.bonds)
         remarks = (

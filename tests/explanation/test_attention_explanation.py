@@ -1,0 +1,77 @@
+"""What a model attended to: lined up with atoms and bonds, summing to 1, drawn."""
+
+import numpy as np
+import pytest
+import torch
+from rdkit import Chem
+
+import graphattn as ga
+from graphattn.attention.attend import AttentionWeights
+from graphattn.errors import MoleculeError, SettingError
+from graphattn.explanation.attention import rollout
+from graphattn.model.network import NetworkWeights
+
+ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
+SETTINGS = {"epochs": 2, "channels": 16, "layers": 2, "heads": 4}
+
+
+@pytest.fixture(scope="module")
+def model():
+    smiles = ["CO", "CCO", "CCCO", "CCCCO", "CCCCCO", "c1ccccc1", "Cc1ccccc1", ASPIRIN]
+    return ga.MoleculeRegressor(**SETTINGS, ensemble=2, random_state=0).fit(smiles, np.arange(8.0))
+
+
+def test_one_number_per_bond_and_direction_per_head_and_layer(model):
+    explanation = ga.explain(model, ASPIRIN)
+    assert len(explanation.weights) == 2
+    for member in explanation.weights:
+        assert len(member.layers) == 2
+        for layer in member.layers:
+            assert layer.edges.shape == (26, 4)  # 13 bonds, both directions
+            sums = layer.self_loops.index_add(0, explanation.edge_index[1], layer.edges)
+            torch.testing.assert_close(sums, torch.ones(13, 4))
+    assert explanation.atoms.shape == (13,)
+    assert explanation.atoms.sum() == pytest.approx(1)
+    np.testing.assert_allclose(explanation.values, model.predict([ASPIRIN]), rtol=1e-6)
+
+
+def test_equal_atoms_get_equal_attention_and_order_does_not_matter(model):
+    np.testing.assert_allclose(ga.explain(model, "c1ccccc1").atoms, 1 / 6, atol=1e-6)
+    there, back = (ga.explain(model, smiles).atoms for smiles in ("CCCO", "OCCC"))
+    np.testing.assert_allclose(there, back[::-1], atol=1e-6)
+
+
+def test_rollout_by_hand():
+    """Two nodes, one edge 0 -> 1 with all of node 1's attention; the readout looks at node 1 only."""
+    layer = AttentionWeights(edges=torch.tensor([[1.0]]), self_loops=torch.tensor([[1.0], [0.0]]))
+    weights = NetworkWeights(layers=(layer,), readout=torch.tensor([[0.0], [1.0]]))
+    assert rollout(weights, torch.tensor([[0], [1]]), 2).tolist() == [0.5, 0.5]
+    twice = NetworkWeights(layers=(layer, layer), readout=torch.tensor([[0.0], [1.0]]))
+    assert rollout(twice, torch.tensor([[0], [1]]), 2).tolist() == [0.75, 0.25]
+    alone = NetworkWeights(layers=(AttentionWeights(torch.zeros(0, 1), torch.zeros(2, 1)),), readout=None)
+    assert rollout(alone, torch.zeros(2, 0, dtype=torch.long), 2).tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("molecule", ["C", "[Na+].[Cl-]", ASPIRIN, Chem.MolFromSmiles("CCO")], ids=str)
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_pictures(model, molecule, suffix, tmp_path):
+    path = tmp_path / f"molecule.{suffix}"
+    ga.explain(model, molecule).draw(path)
+    start = path.read_bytes()[:200]
+    assert start.startswith(b"\x89PNG") if suffix == "png" else b"<svg" in start
+
+
+def test_hydrogens_of_the_model_are_drawn(tmp_path):
+    model = ga.MoleculeRegressor(**SETTINGS, hydrogens="add", random_state=0).fit(
+        ["C", "CC", "CCC", "CO"], np.arange(4.0)
+    )
+    explanation = ga.explain(model.predictor_, "CO")
+    assert len(explanation.atoms) == 6
+    explanation.draw(tmp_path / "methanol.svg")
+
+
+def test_refusals(model, tmp_path):
+    with pytest.raises(MoleculeError, match="C1CC"):
+        ga.explain(model, "C1CC")
+    with pytest.raises(SettingError, match=r"a picture is \.svg or \.png, got 'molecule\.jpg'"):
+        ga.explain(model, "CCO").draw(tmp_path / "molecule.jpg")
