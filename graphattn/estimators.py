@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphattn.errors import GraphattnWarning, ModelFolderError, SettingError, ShapeError, TableError
 from graphattn.featurize.molecule import MoleculeFeaturizer
 from graphattn.fit import fit_molecules
-from graphattn.model.config import NetworkConfig, Readout
+from graphattn.model.config import NetworkConfig
 from graphattn.model_folder import load_model, save_model
 from graphattn.predict import Label, Predictions, Target
 from graphattn.prepare import Labels, left_out_message, prepare_rows
@@ -36,7 +36,7 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         layers: int = NetworkConfig.layers,
         heads: int = NetworkConfig.heads,
         dropout: float = NetworkConfig.dropout,
-        readout: Readout = NetworkConfig.readout,
+        readout: str = NetworkConfig.readout,
         self_loops: bool = NetworkConfig.self_loops,
         epochs: int = TrainingConfig.epochs,
         batch_size: int = TrainingConfig.batch_size,
@@ -180,7 +180,8 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):  # type: ignore[mis
         layers: blocks of attention and feed-forward.
         heads: attention heads; divides ``channels``.
         dropout: on attention weights and on every residual branch, in [0, 1).
-        readout: how the atoms become one vector: ``"attention"``, ``"sum"``, ``"mean"`` or ``"max"``.
+        readout: how the atoms become one vector: ``"attention"``, ``"sum"``, ``"mean"``, ``"max"``, or several joined
+            by ``+``.
         self_loops: whether an atom attends to itself as well.
         epochs: passes over the training rows, at most.
         batch_size: molecules per optimizer step.

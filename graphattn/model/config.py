@@ -1,12 +1,26 @@
 """The settings of a network, without torch: the command line reads them, ``build_network`` turns them into modules."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from graphattn.errors import SettingError
 
-Readout = Literal["sum", "mean", "max", "attention"]
-READOUTS: tuple[Readout, ...] = ("sum", "mean", "max", "attention")
+READOUTS = ("sum", "mean", "max", "attention")
+
+
+def readout_parts(readout: str) -> tuple[str, ...]:
+    """The readouts that a name joins.
+
+    >>> readout_parts("attention+sum")
+    ('attention', 'sum')
+
+    Raises:
+        SettingError: a part that is no readout, or stands there twice.
+    """
+    parts = tuple(readout.split("+"))
+    if not set(parts) <= set(READOUTS) or len(set(parts)) < len(parts):
+        raise SettingError(f"readout must be {', '.join(READOUTS)}, or several of them joined by +, got {readout!r}")
+    return parts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +34,9 @@ class NetworkConfig:
     layers: Annotated[int, "blocks of attention and feed-forward"] = 4
     heads: Annotated[int, "attention heads; divides channels"] = 8
     dropout: Annotated[float, "on attention weights and on every residual branch"] = 0.1
-    readout: Annotated[Readout, "how a graph's nodes become one vector"] = "attention"
+    readout: Annotated[str, "how nodes become one vector: sum, mean, max, attention, or several joined by +"] = (
+        "attention+sum"
+    )
     self_loops: Annotated[bool, "whether a node attends to itself as well"] = True
 
     def __post_init__(self) -> None:
@@ -33,5 +49,4 @@ class NetworkConfig:
             )
         if not 0 <= self.dropout < 1:
             raise SettingError(f"dropout must be in [0, 1), got {self.dropout}")
-        if self.readout not in READOUTS:
-            raise SettingError(f"readout must be one of {', '.join(READOUTS)}, got {self.readout!r}")
+        readout_parts(self.readout)

@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from graphattn.adjacency import Adjacency
 from graphattn.attention.attend import AttentionWeights
 from graphattn.attention.scores import Score
-from graphattn.errors import SettingError, ShapeError
+from graphattn.errors import ShapeError
 from graphattn.model.block import Block
-from graphattn.model.config import NetworkConfig, Readout
+from graphattn.model.config import NetworkConfig
 from graphattn.model.embedding import CodeEmbedding, joint_code
-from graphattn.model.readout import AttentionReadout, MaxReadout, MeanReadout, SumReadout
+from graphattn.model.readout import attention_part, make_readout
 
 
 class Graphs(Protocol):
@@ -36,6 +36,7 @@ class NetworkWeights:
 class GraphTransformer(nn.Module):
     """Node vectors through blocks of attention along the graph's edges; one output row per graph or per node.
 
+    >>> import torch
     >>> from torch_geometric.data import Data
     >>> network = GraphTransformer(in_channels=3, out_channels=2, channels=16, layers=2, heads=4, readout="mean")
     >>> network(Data(x=torch.ones(4, 3), edge_index=torch.tensor([[0, 1], [1, 0]]))).shape
@@ -49,7 +50,8 @@ class GraphTransformer(nn.Module):
         heads: attention heads per block; divides ``channels``.
         edge_channels: the same as ``in_channels`` for ``edge_attr``; ``None`` where edges carry nothing. The columns of
             integer codes are joined to one kind of edge, for which every block learns a vector.
-        readout: ``"sum"``, ``"mean"``, ``"max"``, ``"attention"``; ``None`` gives one output row per node.
+        readout: ``"sum"``, ``"mean"``, ``"max"``, ``"attention"``, or several joined by ``+``; ``None`` gives a row of
+            outputs per node.
         score: see :class:`GraphAttention`.
         self_loops: whether every node attends to itself as well.
         dropout: on attention weights and on residual branches.
@@ -65,7 +67,7 @@ class GraphTransformer(nn.Module):
         layers: int = 4,
         heads: int = 8,
         edge_channels: int | Sequence[int] | None = None,
-        readout: Readout | None = "attention",
+        readout: str | None = "attention",
         score: str | Score = "dot",
         self_loops: bool = True,
         dropout: float = 0.0,
@@ -111,9 +113,8 @@ class GraphTransformer(nn.Module):
             assert isinstance(block, Block)
             layers.append(block.attention.attention_weights(block.attention_norm(x), adjacency, edge_attr))
             x = block(x, adjacency, edge_attr)
-        readout = None
-        if isinstance(self.readout, AttentionReadout):
-            readout = self.readout.attention_weights(self.norm(x), adjacency.ptr).edges
+        pooling = None if self.readout is None else attention_part(self.readout)
+        readout = None if pooling is None else pooling.attention_weights(self.norm(x), adjacency.ptr).edges
         return NetworkWeights(tuple(layers), readout)
 
     def adjacency(self, data: Graphs) -> Adjacency:
@@ -131,16 +132,6 @@ class GraphTransformer(nn.Module):
         if data.edge_attr is None:
             raise ShapeError("this network was made with edge_channels, but data.edge_attr is None.")
         return data.edge_attr if self.edge_widths is None else joint_code(data.edge_attr, self.edge_widths)
-
-
-def make_readout(readout: Readout, channels: int, heads: int, backend: str = "auto") -> nn.Module:
-    """The readout of that name."""
-    if readout == "attention":
-        return AttentionReadout(channels, heads, backend=backend)
-    plain: dict[str, type[nn.Module]] = {"sum": SumReadout, "mean": MeanReadout, "max": MaxReadout}
-    if readout not in plain:
-        raise SettingError(f"readout must be one of {', '.join([*plain, 'attention'])}, got {readout!r}.")
-    return plain[readout]()
 
 
 def build_network(

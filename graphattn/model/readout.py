@@ -4,6 +4,8 @@ Every readout takes ``x`` (N, channels) and ``ptr`` (G + 1,), the graphs' bounda
 without nodes reads as zeros.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -12,6 +14,7 @@ from graphattn.attention.attend import AttentionWeights, attend, attention_weigh
 from graphattn.attention.call import AttentionCall
 from graphattn.attention.scores import DotProduct
 from graphattn.errors import SettingError
+from graphattn.model.config import readout_parts
 
 
 class SumReadout(nn.Module):
@@ -75,7 +78,7 @@ class AttentionReadout(nn.Module):
 class JointReadout(nn.Module):
     """Several readouts side by side, joined and projected back to one width."""
 
-    def __init__(self, channels: int, readouts: tuple[nn.Module, ...]) -> None:
+    def __init__(self, channels: int, readouts: Sequence[nn.Module]) -> None:
         super().__init__()
         self.readouts = nn.ModuleList(readouts)
         self.merge = nn.Linear(channels * len(readouts), channels)
@@ -84,3 +87,18 @@ class JointReadout(nn.Module):
         """(N, channels) -> (G, channels)."""
         merged: Tensor = self.merge(torch.cat([readout(x, ptr) for readout in self.readouts], -1))
         return merged
+
+
+def make_readout(readout: str, channels: int, heads: int, backend: str = "auto") -> nn.Module:
+    """The readout of that name, or several joined by ``+``."""
+    plain: dict[str, type[nn.Module]] = {"sum": SumReadout, "mean": MeanReadout, "max": MaxReadout}
+    parts = [
+        AttentionReadout(channels, heads, backend=backend) if part == "attention" else plain[part]()
+        for part in readout_parts(readout)
+    ]
+    return parts[0] if len(parts) == 1 else JointReadout(channels, parts)
+
+
+def attention_part(readout: nn.Module) -> AttentionReadout | None:
+    """The attention pooling in a readout, if there is one."""
+    return next((module for module in readout.modules() if isinstance(module, AttentionReadout)), None)

@@ -7,11 +7,14 @@ from torch_geometric.loader import DataLoader
 
 from graphattn.errors import GraphError, SettingError, ShapeError
 from graphattn.model.block import Block
-from graphattn.model.config import READOUTS, NetworkConfig
+from graphattn.model.config import READOUTS as SINGLE_READOUTS
+from graphattn.model.config import NetworkConfig
 from graphattn.model.embedding import CodeEmbedding, joint_code
-from graphattn.model.network import GraphTransformer, build_network, make_readout
+from graphattn.model.network import GraphTransformer, build_network
+from graphattn.model.readout import make_readout
 
 NODE_WIDTHS, EDGE_WIDTHS = (5, 3), (3, 2)
+READOUTS = (*SINGLE_READOUTS, "attention+sum")
 
 
 def random_graph(nodes: int, seed: int = 0) -> Data:
@@ -73,7 +76,7 @@ def test_readouts_by_hand():
     want = {"sum": [[4, -6], [0, 0], [2, 2]], "mean": [[2, -3], [0, 0], [2, 2]], "max": [[3, -1], [0, 0], [2, 2]]}
     for name, rows in want.items():
         assert make_readout(name, 2, 1)(x, ptr).tolist() == rows
-    with pytest.raises(SettingError, match="readout must be one of sum, mean, max, attention, got 'median'"):
+    with pytest.raises(SettingError, match=r"readout must be sum, mean, max, attention, or several.*got 'median'"):
         make_readout("median", 2, 1)
     with pytest.raises(SettingError, match=r"channels \(6\) must be a multiple of heads \(4\)"):
         make_readout("attention", 6, 4)
@@ -167,7 +170,11 @@ def test_build_network_follows_its_config():
         ({"channels": 0}, "channels must be at least 1, got 0"),
         ({"channels": 10, "heads": 4}, r"channels \(10\) must be a multiple of heads \(4\)"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
-        ({"readout": "median"}, "readout must be one of sum, mean, max, attention, got 'median'"),
+        ({"readout": "sum+sum"}, r"or several of them joined by \+, got 'sum\+sum'"),
+        (
+            {"readout": "median"},
+            "readout must be sum, mean, max, attention, or several of them joined by \\+, got 'median'",
+        ),
     ],
 )
 def test_impossible_network_settings_are_refused(settings, words):

@@ -49,7 +49,7 @@ def test_the_networks_own_tables_and_seeds_are_spared():
     network = build_network(NetworkConfig(layers=1), node_widths=[9, 4], edge_widths=[5, 3], out_channels=1)
     spared = {name for name, parameter in network.named_parameters() if parameter.dim() >= 2}
     spared -= decaying_parameters(network)
-    assert spared == {"embed.table", "blocks.0.attention.edge.weight", "readout.seed"}
+    assert spared == {"embed.table", "blocks.0.attention.edge.weight", "readout.readouts.0.seed"}
 
 
 def test_the_groups_hold_every_trainable_parameter_once():
