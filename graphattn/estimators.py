@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Literal, Self
 
@@ -161,8 +161,7 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         predictions = self.predictor_.predict(molecules, strict=strict)
         bad = {position: predictions.rows[position].status for position in predictions.bad_rows}
         if bad:
-            name_row: Callable[[int], str] = lambda position: f"row {position + 1}"  # noqa: E731
-            message = left_out_message(molecules, bad, name_row, "have no prediction (NaN)")
+            message = left_out_message(molecules, bad, "have no prediction (NaN)")
             warnings.warn(message, GraphattnWarning, stacklevel=3)
         return predictions
 

@@ -94,7 +94,7 @@ def prepare_rows(
         acyclic: in a scaffold split, molecules without rings are one group, or each its own (``"apart"``).
         seed: of the random split, and of the validation part that is cut where marks have none.
         strict: raise for the first row that is no molecule.
-        name_row: how messages call a row, by its position; "row 17" unless given.
+        name_row: how errors call a row, by its position; "row 17 of 1128" unless given.
 
     Raises:
         MoleculeError: ``strict``, and a row is no molecule.
@@ -119,9 +119,9 @@ def prepare_rows(
     labeled = set(labeled_rows(torch.from_numpy(labels)).tolist())
     kept = tuple(position for position, graph in enumerate(graphs) if graph is not None and position in labeled)
     _check_kept(kept, rows)
-    _warn_left_out(molecules, rows, labeled, name_row)
+    _warn_left_out(molecules, rows, labeled)
     groups = [canonical_smiles(molecules[position]) for position in kept]
-    conflicts = _warn_conflicts(groups, labels[list(kept)], kept, name_row)
+    conflicts = _warn_conflicts(groups, labels[list(kept)], kept)
     parts, split_reason = _split(split, fractions, acyclic, seed, molecules, groups, kept)
     dataset = GraphDataset(
         graphs=PackedGraphs.from_data([graph for position in kept if (graph := graphs[position]) is not None]),
@@ -177,34 +177,25 @@ def _check_kept(kept: Sequence[int], rows: Sequence[RowStatus]) -> None:
         )
 
 
-def _warn_left_out(
-    molecules: Sequence[object],
-    rows: Sequence[RowStatus],
-    labeled: Container[int],
-    name_row: Callable[[int], str],
-) -> None:
+def _warn_left_out(molecules: Sequence[object], rows: Sequence[RowStatus], labeled: Container[int]) -> None:
     reasons = {
         position: row.status if row.status != "ok" else "unlabeled"
         for position, row in enumerate(rows)
         if row.status != "ok" or position not in labeled
     }
     if reasons:
-        warnings.warn(left_out_message(molecules, reasons, name_row, "left out"), GraphattnWarning, stacklevel=5)
+        warnings.warn(left_out_message(molecules, reasons, "left out"), GraphattnWarning, stacklevel=5)
 
 
-def left_out_message(
-    molecules: Sequence[object], reasons: Mapping[int, str], name_row: Callable[[int], str], verb: str
-) -> str:
-    """One sentence that counts and names rows: ``3 of 9 rows left out (2 unreadable, 1 empty): row 2 'x' ...``."""
+def left_out_message(molecules: Sequence[object], reasons: Mapping[int, str], verb: str) -> str:
+    """A sentence that counts rows and names the first: ``3 of 9 rows left out (2 unreadable, 1 empty): row 2 ...``."""
     counts = ", ".join(f"{count} {reason}" for reason, count in Counter(reasons.values()).items())
-    named = ", ".join(f"{name_row(position)} {shown(molecules[position])}" for position in list(reasons)[:MOST_NAMED])
+    named = ", ".join(f"row {position + 1} {shown(molecules[position])}" for position in list(reasons)[:MOST_NAMED])
     more = f" and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
     return f"{len(reasons)} of {len(molecules)} rows {verb} ({counts}): {named}{more}"
 
 
-def _warn_conflicts(
-    groups: Sequence[Hashable], labels: Labels, kept: Sequence[int], name_row: Callable[[int], str]
-) -> int:
+def _warn_conflicts(groups: Sequence[Hashable], labels: Labels, kept: Sequence[int]) -> int:
     """Count the molecules that occur more than once with different labels, and warn of them."""
     members: dict[Hashable, list[int]] = {}
     for index, group in enumerate(groups):
@@ -212,7 +203,7 @@ def _warn_conflicts(
     conflicts = {group: indices for group, indices in members.items() if len(indices) > 1 and _differ(labels[indices])}
     if conflicts:
         named = "; ".join(
-            f"{group} ({', '.join(name_row(kept[index]) for index in indices[:MOST_NAMED])})"
+            f"{group} (rows {', '.join(str(kept[index] + 1) for index in indices)})"
             for group, indices in list(conflicts.items())[:MOST_NAMED]
         )
         more = f"; and {len(conflicts) - MOST_NAMED} more" if len(conflicts) > MOST_NAMED else ""
