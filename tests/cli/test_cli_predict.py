@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,7 @@ def test_what_cannot_be_done_is_said_without_a_traceback(model, tmp_path):
         assert message in done.err
     done = run("predict", model, table, "-o", table)
     assert done.code == 2
+    assert "is the input itself; name another file" in re.sub(r"[\s│]+", " ", done.err)
     assert table.read_text() == "smiles\nCCO\n"
     assert run("predict", model, table).code == 2
     (tmp_path / "folder").mkdir()

@@ -165,7 +165,8 @@ def test_wrong_columns_fail_and_wrong_usage_is_told_apart(table, tmp_path, argum
 def test_a_missing_table_or_no_table_is_said(tmp_path):
     done = run("train", tmp_path / "no.csv", "--target-column", "y", "-o", tmp_path / "model")
     assert (done.code, "no.csv does not exist" in done.err) == (1, True)
-    assert run("train", "-o", tmp_path / "model").code == 2
+    done = run("train", "-o", tmp_path / "model")
+    assert (done.code, "give a table, DATA, or --dataset NAME" in done.err) == (2, True)
 
 
 def test_an_output_that_is_no_model_folder_is_refused_before_training(table, tmp_path):
