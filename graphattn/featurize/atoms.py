@@ -1,10 +1,12 @@
 """Atoms: the columns that describe one, and their codes for a whole molecule."""
 
 from collections.abc import Mapping
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 from rdkit import Chem
+from rdkit.Chem import Atom
 
 from graphattn.errors import SettingError
 from graphattn.featurize.columns import NO_YES, OTHER, Column, counted
@@ -135,27 +137,25 @@ class AtomCodes(dict[tuple[object, ...], bytes]):
 
     def codes(self, mol: Chem.Mol, chirality: Mapping[int, str]) -> NDArray[np.int64]:
         """(N, columns); ``chirality`` holds the label of every atom that has one."""
-        rings = _ring_bits(mol)
-        atom_at = mol.GetAtomWithIdx
-        rows = []
-        for index in range(mol.GetNumAtoms()):
-            atom = atom_at(index)
-            rows.append(
-                self[
-                    atom.GetAtomicNum(),
-                    atom.GetDegree(),
-                    atom.GetFormalCharge(),
-                    atom.GetTotalNumHs(True),
-                    atom.GetHybridization(),
-                    atom.GetIsAromatic(),
-                    rings[index],
-                    atom.GetNumRadicalElectrons(),
-                    atom.GetIsotope(),
-                    chirality.get(index, "none"),
-                ]
-            )
-        codes = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(-1, self.num_columns)
-        return codes.astype(np.int64)
+        atoms = [*map(mol.GetAtomWithIdx, range(mol.GetNumAtoms()))]
+        labels = ["none"] * len(atoms)
+        for index, label in chirality.items():
+            labels[index] = label
+        traits = zip(
+            map(Atom.GetAtomicNum, atoms),
+            map(Atom.GetDegree, atoms),
+            map(Atom.GetFormalCharge, atoms),
+            map(Atom.GetTotalNumHs, atoms, repeat(True)),  # those that are atoms of the graph too
+            map(Atom.GetHybridization, atoms),
+            map(Atom.GetIsAromatic, atoms),
+            _ring_bits(mol),
+            map(Atom.GetNumRadicalElectrons, atoms),
+            map(Atom.GetIsotope, atoms),
+            labels,
+            strict=True,
+        )
+        codes = np.frombuffer(b"".join(map(self.__getitem__, traits)), dtype=np.uint8)
+        return codes.reshape(-1, self.num_columns).astype(np.int64)
 
     def outside(self, mol: Chem.Mol, codes: NDArray[np.int64]) -> list[str]:
         """The elements of ``mol`` that have no code of their own, sorted."""

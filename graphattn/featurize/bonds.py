@@ -5,10 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 from rdkit import Chem
+from rdkit.Chem import Bond, BondType
 
 from graphattn.featurize.columns import NO_YES, OTHER, Column
-
-BondType = Chem.BondType
 
 ORDERS = ("single", "double", "triple", "quadruple", "aromatic", "dative along", "dative against", "zero", OTHER)
 STEREO = ("none", "E", "Z", "M", "P", OTHER)  # CIP; M and P: axial; other: a geometry without such a name
@@ -41,7 +40,7 @@ class BondCodes(dict[tuple[object, ...], bytes]):
         return rows
 
     @staticmethod
-    def _rows(kind: Chem.BondType, conjugated: bool, in_ring: bool, stereo: str) -> bytes:  # noqa: FBT001
+    def _rows(kind: BondType, conjugated: bool, in_ring: bool, stereo: str) -> bytes:  # noqa: FBT001
         if kind == BondType.DATIVE:
             there, back = "dative along", "dative against"
         else:
@@ -51,20 +50,22 @@ class BondCodes(dict[tuple[object, ...], bytes]):
 
     def codes(self, mol: Chem.Mol, stereo: Mapping[int, str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``edge_index`` (2, E) and ``edge_attr`` (E, columns); ``stereo``: the label of every bond that has one."""
-        bond_at = mol.GetBondWithIdx
-        ends: list[int] = []
-        rows = []
-        for index in range(mol.GetNumBonds()):
-            bond = bond_at(index)
-            ends.append(bond.GetBeginAtomIdx())
-            ends.append(bond.GetEndAtomIdx())
-            rows.append(self[bond.GetBondType(), bond.GetIsConjugated(), bond.IsInRing(), stereo.get(index, "none")])
-        there = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-        edge_index = np.empty((2, len(ends)), dtype=np.int64)
-        edge_index[:, 0::2] = there
-        edge_index[:, 1::2] = there[::-1]
-        codes = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(-1, len(BOND_COLUMNS))
-        return edge_index, codes.astype(np.int64)
+        bonds = [*map(mol.GetBondWithIdx, range(mol.GetNumBonds()))]
+        labels = ["none"] * len(bonds)
+        for index, label in stereo.items():
+            labels[index] = label
+        traits = zip(
+            map(Bond.GetBondType, bonds),
+            map(Bond.GetIsConjugated, bonds),
+            map(Bond.IsInRing, bonds),
+            labels,
+            strict=True,
+        )
+        codes = np.frombuffer(b"".join(map(self.__getitem__, traits)), dtype=np.uint8)
+        edge_index = np.empty((2, len(bonds), 2), dtype=np.int64)  # the last axis: there, back
+        edge_index[0, :, 0] = edge_index[1, :, 1] = [*map(Bond.GetBeginAtomIdx, bonds)]
+        edge_index[1, :, 0] = edge_index[0, :, 1] = [*map(Bond.GetEndAtomIdx, bonds)]
+        return edge_index.reshape(2, -1), codes.reshape(-1, len(BOND_COLUMNS)).astype(np.int64)
 
     @staticmethod
     def outside(mol: Chem.Mol, codes: NDArray[np.int64]) -> list[str]:

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Literal, NamedTuple
 
 from rdkit import Chem, rdBase
@@ -17,6 +18,7 @@ from graphattn.errors import MoleculeError
 Hydrogens = Literal["implicit", "keep", "add"]
 
 
+@cache
 def _parser_params(*, sanitize: bool, remove_hydrogens: bool) -> Chem.SmilesParserParams:
     params = Chem.SmilesParserParams()
     params.sanitize = sanitize  # type: ignore[assignment]  # RDKit's stubs are wrong
@@ -27,18 +29,12 @@ def _parser_params(*, sanitize: bool, remove_hydrogens: bool) -> Chem.SmilesPars
 _LOG_LOCK = threading.Lock()
 _PLAIN = re.compile(r"[!-=?-~]+")  # printable ASCII without blanks and '>'
 _STEREO_MARK = re.compile(r"[@/\\|]")  # a SMILES without any of these names no arrangement in space
+_HYDROGEN_ATOM = re.compile(r"\[\d*(?:H(?![a-z])|#)|\|")  # or what may be one: [#1], something in an extension
 _EXTENSION = re.compile(r"\|[^\ud800-\udfff]*\|")  # CXSMILES
 _FOREIGN_CHARACTER = re.compile(r"[^!-~]")  # SMILES are written in printable ASCII; RDKit drops some others silently
 _TIME = re.compile(r"^\[\d\d:\d\d:\d\d\] ", re.MULTILINE)
 _PARSE_ERROR = re.compile(r"^(SMILES Parse Error: .*?)(?: while parsing:.*| for input:.*)?$", re.MULTILINE)
 _POSITION = re.compile(r"^SMILES Parse Error: (check for mistakes around position \d+):?$", re.MULTILINE)
-
-
-_PARSER_PARAMS = {
-    (sanitize, remove_hydrogens): _parser_params(sanitize=sanitize, remove_hydrogens=remove_hydrogens)
-    for sanitize in (False, True)
-    for remove_hydrogens in (False, True)
-}
 
 
 def shown(molecule: object) -> str:
@@ -93,16 +89,21 @@ def _from_smiles(text: str, hydrogens: Hydrogens, *, stereo: bool) -> Reading:
         raise MoleculeError("the text is blank", status="empty")
     if not _PLAIN.fullmatch(text):
         _check_is_one_smiles(text)
+    unclosed = text.count("(") - text.count(")")
+    if unclosed > 20:  # RDKit repeats the whole SMILES for each of them, gigabytes for a long one
+        raise MoleculeError(f"{unclosed} parentheses are opened and not closed")
     marked = _STEREO_MARK.search(text) is not None
-    sanitize = marked and stereo  # RDKit then looks for stereo as well, which takes as long as all the rest
-    remove_hydrogens = hydrogens != "keep" and (stereo or not marked)
+    remove_hydrogens = hydrogens != "keep" and _HYDROGEN_ATOM.search(text) is not None
     with _quiet_rdkit() as log:
-        mol = Chem.MolFromSmiles(text, _PARSER_PARAMS[sanitize, remove_hydrogens])
+        if marked and stereo:
+            mol = Chem.MolFromSmiles(text, _parser_params(sanitize=True, remove_hydrogens=remove_hydrogens))
+        else:  # MolFromSmiles would look for stereo as well, which takes as long as all the rest
+            mol = Chem.MolFromSmiles(text, _parser_params(sanitize=False, remove_hydrogens=False))
         if mol is None:
             raise MoleculeError(_reason(text, log.messages))
-        if not sanitize:
-            mol = _sanitized(mol, remove_hydrogens=hydrogens != "keep" and marked, drop_stereo=marked)
-    return Reading(mol, sanitize)
+        if not (marked and stereo):
+            mol = _sanitized(mol, remove_hydrogens=remove_hydrogens, drop_stereo=marked)
+    return Reading(mol, marked and stereo)
 
 
 def _from_mol(given: Chem.Mol, hydrogens: Hydrogens, *, stereo: bool) -> Reading:
