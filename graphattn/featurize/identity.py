@@ -3,6 +3,7 @@
 from rdkit import Chem
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
+from graphattn.featurize.quiet import quiet_rdkit
 from graphattn.featurize.reading import read_molecule
 
 
@@ -18,7 +19,8 @@ def canonical_smiles(molecule: str | Chem.Mol) -> str:
     mol = read_molecule(molecule).mol
     for atom in mol.GetAtoms():
         atom.SetAtomMapNum(0)
-    return str(Chem.MolToSmiles(mol))
+    with quiet_rdkit():
+        return str(Chem.MolToSmiles(mol))
 
 
 def murcko_scaffold(molecule: str | Chem.Mol, *, chirality: bool = True) -> str:
@@ -35,4 +37,5 @@ def murcko_scaffold(molecule: str | Chem.Mol, *, chirality: bool = True) -> str:
     Source: Bemis and Murcko 1996, doi:10.1021/jm9602928.
     """
     mol = read_molecule(molecule).mol
-    return str(MurckoScaffold.MurckoScaffoldSmiles(mol=mol, includeChirality=chirality))  # type: ignore[no-untyped-call]
+    with quiet_rdkit():
+        return str(MurckoScaffold.MurckoScaffoldSmiles(mol=mol, includeChirality=chirality))  # type: ignore[no-untyped-call]

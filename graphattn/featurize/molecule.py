@@ -13,6 +13,7 @@ from graphattn.errors import GraphattnWarning, MoleculeError, SettingError
 from graphattn.featurize.atoms import DEFAULT_ELEMENTS, AtomCodes, atom_columns
 from graphattn.featurize.bonds import BOND_COLUMNS, BondCodes
 from graphattn.featurize.columns import Column
+from graphattn.featurize.quiet import quiet_rdkit
 from graphattn.featurize.reading import read_molecule, shown
 from graphattn.featurize.rows import RowStatus
 from graphattn.featurize.settings import check_columns, check_settings, columns_as_json
@@ -142,7 +143,8 @@ class MoleculeFeaturizer:
         mol, marked = read_molecule(molecule, hydrogens=self.hydrogens, stereo=self.stereo)
         labels = stereo_labels(mol) if marked else _NO_LABELS
         if self.hydrogens == "add":
-            mol = Chem.AddHs(mol)  # behind the other atoms and bonds, which keep their indices
+            with quiet_rdkit():
+                mol = Chem.AddHs(mol)  # behind the other atoms and bonds, which keep their indices
         return mol, labels
 
     def _graph(self, molecule: object) -> tuple[Data, str]:

@@ -1,19 +1,13 @@
-"""From a cell of a table, or an RDKit molecule, to a sanitized RDKit molecule; or the reason why not.
-
-RDKit reports what is wrong with a SMILES on its error log only. The log is caught, for the length of one call and
-behind a lock (it belongs to the whole process), so that nothing is printed and the words can be handed on.
-"""
+"""From a cell of a table, or an RDKit molecule, to a sanitized RDKit molecule; or the reason why not."""
 
 import re
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Literal, NamedTuple
 
-from rdkit import Chem, rdBase
+from rdkit import Chem
 
 from graphattn.errors import MoleculeError
+from graphattn.featurize.quiet import quiet_rdkit
 
 Hydrogens = Literal["implicit", "keep", "add"]
 
@@ -26,7 +20,6 @@ def _parser_params(*, sanitize: bool, remove_hydrogens: bool) -> Chem.SmilesPars
     return params
 
 
-_LOG_LOCK = threading.Lock()
 _PLAIN = re.compile(r"[!-=?-~]+")  # printable ASCII without blanks and '>'
 _STEREO_MARK = re.compile(r"[@/\\|]")  # a SMILES without any of these names no arrangement in space
 _HYDROGEN_ATOM = re.compile(r"\[\d*(?:H(?![a-z])|#)|\|")  # or what may be one: [#1], something in an extension
@@ -94,7 +87,7 @@ def _from_smiles(text: str, hydrogens: Hydrogens, *, stereo: bool) -> Reading:
         raise MoleculeError(f"{unclosed} parentheses are opened and not closed")
     marked = _STEREO_MARK.search(text) is not None
     remove_hydrogens = hydrogens != "keep" and _HYDROGEN_ATOM.search(text) is not None
-    with _quiet_rdkit() as log:
+    with quiet_rdkit() as log:
         if marked and stereo:
             mol = Chem.MolFromSmiles(text, _parser_params(sanitize=True, remove_hydrogens=remove_hydrogens))
         else:  # MolFromSmiles would look for stereo as well, which takes as long as all the rest
@@ -107,7 +100,7 @@ def _from_smiles(text: str, hydrogens: Hydrogens, *, stereo: bool) -> Reading:
 
 
 def _from_mol(given: Chem.Mol, hydrogens: Hydrogens, *, stereo: bool) -> Reading:
-    with _quiet_rdkit():
+    with quiet_rdkit():
         mol = _sanitized(Chem.Mol(given), remove_hydrogens=hydrogens != "keep", drop_stereo=not stereo)
         if stereo:
             Chem.AssignStereochemistry(mol, cleanIt=True)
@@ -124,13 +117,6 @@ def _sanitized(mol: Chem.Mol, *, remove_hydrogens: bool, drop_stereo: bool) -> C
     except Chem.MolSanitizeException as error:
         raise MoleculeError(f"RDKit: {error}") from None
     return mol
-
-
-@contextmanager
-def _quiet_rdkit() -> Iterator[rdBase.CaptureErrorLog]:
-    """Keep RDKit from printing; what it would have printed as an error is in the ``messages`` of what this yields."""
-    with _LOG_LOCK, rdBase.BlockLogs(), rdBase.CaptureErrorLog() as log:
-        yield log
 
 
 def _check_is_one_smiles(text: str) -> None:

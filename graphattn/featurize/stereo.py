@@ -13,6 +13,7 @@ from rdkit import Chem
 from rdkit.Chem import rdCIPLabeler, rdqueries
 
 from graphattn.featurize.columns import OTHER
+from graphattn.featurize.quiet import quiet_rdkit
 
 COMPARISONS_LIMIT = 400_000  # about a microsecond each; most molecules need fewer than 1,000, the shared ones 94,000
 GAVE_UP = f"more than {COMPARISONS_LIMIT:,} comparisons would name its stereo centers: they are coded {OTHER!r}"
@@ -44,7 +45,8 @@ def stereo_labels(mol: Chem.Mol) -> StereoLabels:
     StereoLabels(atoms={1: 'S'}, bonds={3: 'E'}, remark='')
     """
     try:
-        rdCIPLabeler.AssignCIPLabels(mol, maxRecursiveIterations=COMPARISONS_LIMIT)
+        with quiet_rdkit():
+            rdCIPLabeler.AssignCIPLabels(mol, maxRecursiveIterations=COMPARISONS_LIMIT)
     except RuntimeError as error:
         if not any(words in str(error) for words in _LIMIT_ERRORS):
             raise
