@@ -145,6 +145,7 @@ class MoleculeFeaturizer:
         if self.hydrogens == "add":
             with quiet_rdkit():
                 mol = Chem.AddHs(mol)  # behind the other atoms and bonds, which keep their indices
+                Chem.SetHybridization(mol)  # which the new ones lack
         return mol, labels
 
     def _graph(self, molecule: object) -> tuple[Data, str]:
