@@ -70,6 +70,10 @@ def test_weights_stand_in_the_callers_edge_order_and_added_loops_apart():
     torch.testing.assert_close(by_hand.flatten(1), layer(x, adjacency))
 
 
+def test_calling_the_layer_gives_a_tensor_and_no_weights():
+    assert type(GraphAttention(4, 8, heads=2)(torch.randn(4, 4), SEVEN_EDGES)) is torch.Tensor
+
+
 def test_permuting_edges_permutes_weights():
     layer, x, order = GraphAttention(4, 8, heads=2), torch.randn(4, 4), torch.tensor([6, 2, 0, 5, 1, 4, 3])
     weights, permuted = (layer.attention_weights(x, SEVEN_EDGES[:, each]).edges for each in (torch.arange(7), order))
