@@ -33,7 +33,7 @@ class NetworkConfig:
     channels: Annotated[int, "width of a node's vector"] = 128
     layers: Annotated[int, "blocks of attention and feed-forward"] = 4
     heads: Annotated[int, "attention heads; divides channels"] = 8
-    dropout: Annotated[float, "on attention weights and on every residual branch"] = 0.1
+    dropout: Annotated[float, "on attention weights and on every residual branch"] = 0.0
     readout: Annotated[str, "how nodes become one vector: sum, mean, max, attention, or several joined by +"] = (
         "attention+sum"
     )

@@ -29,7 +29,7 @@ class TrainingConfig:
     where that matters.
     """
 
-    epochs: Annotated[int, "passes over the training set, at most"] = 100
+    epochs: Annotated[int, "passes over the training set, at most"] = 60
     batch_size: Annotated[int, "graphs per optimizer step"] = 32
     learning_rate: Annotated[float, "the highest, reached after warm-up"] = 1e-3
     weight_decay: Annotated[float, "of AdamW; biases, norms and embeddings are spared"] = 1e-2
