@@ -33,7 +33,10 @@ def _outside(what: str, names: list[str]) -> str:
 class MoleculeFeaturizer:
     """Turns molecules into graphs: atoms are nodes, bonds are edges in both directions, traits are integer codes.
 
-    Two spellings of one molecule give one graph, up to the order of its nodes and edges.
+    Two spellings of one molecule give one graph, up to the order of its nodes and edges. With RDKit 2026.09 this held
+    for all but one of 60,000 public molecules in random orders: where bonds to a metal break the rules of valence,
+    RDKit's own mending depends on the order. (2026.03 has more exceptions: aromatic rings across a macrocycle,
+    square-planar centers.)
 
     Args:
         elements: the elements with a code of their own. All others share the code ``other``, and the row says so.

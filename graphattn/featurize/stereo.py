@@ -15,7 +15,7 @@ from rdkit.Chem import rdCIPLabeler, rdqueries
 from graphattn.featurize.columns import OTHER
 from graphattn.featurize.quiet import quiet_rdkit
 
-COMPARISONS_LIMIT = 400_000  # about a microsecond each; most molecules need fewer than 1,000, the shared ones 94,000
+COMPARISONS_LIMIT = 400_000  # about a microsecond each; most molecules need fewer than 1,000, a few 100,000
 GAVE_UP = f"more than {COMPARISONS_LIMIT:,} comparisons would name its stereo centers: they are coded {OTHER!r}"
 
 _TAGGED_ATOM = rdqueries.HasChiralTagQueryAtom()
