@@ -10,7 +10,7 @@ many comparisons, so it runs with a limit.
 from typing import NamedTuple
 
 from rdkit import Chem
-from rdkit.Chem import rdCIPLabeler, rdqueries
+from rdkit.Chem import Bond, rdCIPLabeler, rdqueries
 
 from graphattn.featurize.columns import OTHER
 from graphattn.featurize.quiet import quiet_rdkit
@@ -44,25 +44,28 @@ def stereo_labels(mol: Chem.Mol) -> StereoLabels:
     >>> stereo_labels(Chem.MolFromSmiles("C[C@H](N)/C=C/F"))
     StereoLabels(atoms={1: 'S'}, bonds={3: 'E'}, remark='')
     """
+    tagged = list(mol.GetAtomsMatchingQuery(_TAGGED_ATOM))
+    bonds = [*map(mol.GetBondWithIdx, range(mol.GetNumBonds()))]
+    marked = [bond for bond, stereo in zip(bonds, map(Bond.GetStereo, bonds), strict=True) if stereo != _NO_STEREO]
     try:
         with quiet_rdkit():
             rdCIPLabeler.AssignCIPLabels(mol, maxRecursiveIterations=COMPARISONS_LIMIT)
     except RuntimeError as error:
         if not any(words in str(error) for words in _LIMIT_ERRORS):
             raise
-        tagged = {atom.GetIdx(): OTHER for atom in mol.GetAtomsMatchingQuery(_TAGGED_ATOM)}
-        marked = {bond.GetIdx(): OTHER for bond in mol.GetBonds() if bond.GetStereo() != _NO_STEREO}
-        return StereoLabels(tagged, marked, GAVE_UP)
+        return StereoLabels(
+            {atom.GetIdx(): OTHER for atom in tagged}, {bond.GetIdx(): OTHER for bond in marked}, GAVE_UP
+        )
     atoms = {}
-    for atom in mol.GetAtomsMatchingQuery(_TAGGED_ATOM):
+    for atom in tagged:
         if atom.HasProp("_CIPCode"):
             atoms[atom.GetIdx()] = atom.GetProp("_CIPCode")
         elif atom.GetChiralTag() not in _TETRAHEDRAL:
             atoms[atom.GetIdx()] = OTHER
-    bonds = {}
-    for bond in mol.GetBonds():
+    labels = {}
+    for bond in marked:
         if bond.HasProp("_CIPCode"):
-            bonds[bond.GetIdx()] = _BOND_LABELS[bond.GetProp("_CIPCode")]
+            labels[bond.GetIdx()] = _BOND_LABELS[bond.GetProp("_CIPCode")]
         elif bond.GetStereo() == _ANY_STEREO:
-            bonds[bond.GetIdx()] = OTHER
-    return StereoLabels(atoms, bonds)
+            labels[bond.GetIdx()] = OTHER
+    return StereoLabels(atoms, labels)
