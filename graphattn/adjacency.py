@@ -81,7 +81,7 @@ class Adjacency:
             ShapeError: ``edge_index`` is not (2, E) integers, or no size is given.
             GraphError: an edge names a node that is not there, or crosses from one graph into another.
         """
-        if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+        if edge_index.ndim != 2 or edge_index.shape[0] != 2 or not _holds_integers(edge_index):
             raise ShapeError(
                 f"edge_index must hold integers of shape (2, E), row 0 senders and row 1 receivers; "
                 f"got {_described(edge_index)}."
@@ -92,6 +92,8 @@ class Adjacency:
             raise ShapeError(
                 "give num_nodes, or num_senders and num_receivers: edges alone do not tell how many nodes there are."
             )
+        if min(senders, receivers) < 0:
+            raise GraphError(f"there cannot be {senders} senders and {receivers} receivers; counts begin at 0.")
         sender, receiver = edge_index.long().contiguous()
         _check_ends(sender, senders, "sender")
         _check_ends(receiver, receivers, "receiver")
@@ -173,7 +175,7 @@ class Adjacency:
         >>> Adjacency.pool(torch.tensor([0, 2, 2, 5]))
         Adjacency(3 receivers, 5 senders, 5 entries, 3 graphs)
         """
-        bounds = _boundaries(ptr, int(ptr[-1]), "ptr", ptr.device)
+        bounds = _boundaries(ptr, int(ptr[-1]) if ptr.numel() else 0, "ptr", ptr.device)
         nodes = torch.arange(int(bounds[-1]), device=bounds.device)
         return cls(
             rowptr=_narrow(bounds, limit=len(nodes)),
@@ -299,6 +301,10 @@ def as_adjacency(edges: Tensor | Adjacency, *, num_senders: int, num_receivers: 
             f"but there are {num_senders} and {num_receivers} vectors; build it with those sizes."
         )
     return edges
+
+
+def _holds_integers(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
 
 
 def _offsets(counts: Tensor) -> Tensor:

@@ -42,20 +42,20 @@ def from_networkx(
     """
     labels = list(graph.nodes)
     place = {label: index for index, label in enumerate(labels)}
-    ends, rows = [], []
-    for source, target, attributes in graph.edges(data=True):
+    ends, attributes, names = [], [], []
+    for source, target, of_edge in graph.edges(data=True):
         both_ways = not graph.is_directed() and source != target
-        edge = _numbers(attributes, edge_features, fill, f"edge {source!r} - {target!r}")
         for pair in ((source, target), (target, source))[: 2 if both_ways else 1]:
             ends.append([place[pair[0]], place[pair[1]]])
-            rows.append(edge)
+            attributes.append(of_edge)
+            names.append(f"edge {source!r} - {target!r}")
     data = Data(edge_index=torch.tensor(ends, dtype=torch.long).reshape(-1, 2).T.contiguous(), num_nodes=len(labels))
     data.nodes = labels
     if node_features:
-        nodes = [_numbers(graph.nodes[label], node_features, fill, f"node {label!r}") for label in labels]
-        data.x = _table(nodes, "nodes")
+        of_nodes = [graph.nodes[label] for label in labels]
+        data.x = _columns(of_nodes, node_features, fill, [f"node {label!r}" for label in labels])
     if edge_features:
-        data.edge_attr = _table(rows, "edges")
+        data.edge_attr = _columns(attributes, edge_features, fill, names)
     return data
 
 
@@ -78,7 +78,8 @@ def to_networkx(
     Raises:
         GraphError: an attribute has another number of rows, or parallel edges would be merged.
     """
-    labels: Sequence[Hashable] = getattr(data, "nodes", None) or range(data.num_nodes)
+    kept = getattr(data, "nodes", None)
+    labels: Sequence[Hashable] = range(data.num_nodes) if kept is None else kept
     ends = data.edge_index.T.tolist()
     if len(labels) != data.num_nodes:
         raise GraphError(f"data.nodes has {len(labels)} labels, but there are {data.num_nodes} nodes.")
@@ -100,24 +101,36 @@ def _attributes(columns: Mapping[str, Tensor] | None, rows: int, what: str) -> I
         yield {name: values[row].tolist() for name, values in columns.items()}
 
 
-def _numbers(attributes: Mapping[str, Any], names: Sequence[str], fill: float | None, where: str) -> list[float]:
-    numbers: list[float] = []
-    for name in names:
-        value = attributes.get(name, fill)
-        if value is None:
-            raise GraphError(f"{where} has no attribute {name!r}; set it, or pass fill= to stand in for missing ones.")
-        try:
-            flat = torch.as_tensor(value, dtype=torch.float32).flatten().tolist()
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise GraphError(f"attribute {name!r} of {where} is {value!r}, which is no number.") from error
-        numbers.extend(flat)
+def _columns(
+    rows: Sequence[Mapping[str, Any]], features: Sequence[str], fill: float | None, names: Sequence[str]
+) -> Tensor:
+    """(rows, columns) float32: the attributes side by side, each as wide as it is; one column where nobody has it."""
+    if isinstance(features, str):
+        raise GraphError(f"features are a list of attribute names, got the text {features!r}; write [{features!r}].")
+    blocks = []
+    for feature in features:
+        found = [
+            _numbers(row[feature], feature, name) if row.get(feature) is not None else None
+            for row, name in zip(rows, names, strict=True)
+        ]
+        widths = sorted({len(numbers) for numbers in found if numbers is not None}) or [1]
+        if len(widths) > 1:
+            raise GraphError(
+                f"attribute {feature!r} has different lengths, {widths[0]} to {widths[-1]}; make them equal."
+            )
+        if fill is None and None in found:
+            where = names[found.index(None)]
+            raise GraphError(
+                f"{where} has no attribute {feature!r}; set it, or pass fill= to stand in for missing ones."
+            )
+        filled = [[fill] * widths[0] if numbers is None else numbers for numbers in found]
+        blocks.append(torch.tensor(filled, dtype=torch.float32).reshape(len(rows), widths[0]))
+    return torch.cat(blocks, 1)
+
+
+def _numbers(value: Any, feature: str, where: str) -> list[float]:
+    try:
+        numbers: list[float] = torch.as_tensor(value, dtype=torch.float32).flatten().tolist()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise GraphError(f"attribute {feature!r} of {where} is {value!r}, which is no number.") from error
     return numbers
-
-
-def _table(rows: list[list[float]], what: str) -> Tensor:
-    widths = sorted({len(row) for row in rows})
-    if len(widths) > 1:
-        raise GraphError(
-            f"the {what}' attributes have different lengths, {widths[0]} to {widths[-1]}; make them equal."
-        )
-    return torch.tensor(rows, dtype=torch.float32).reshape(len(rows), widths[0] if widths else 0)

@@ -66,6 +66,8 @@ def test_pool_lets_one_seed_per_graph_see_its_nodes():
     adjacency = Adjacency.pool(torch.tensor([0, 2, 2, 3]))
     assert pairs(adjacency) == [(0, 0), (0, 1), (2, 2)]
     assert adjacency.ptr.tolist() == [0, 1, 2, 3]
+    with pytest.raises(GraphError, match="ptr must rise from 0"):
+        Adjacency.pool(torch.tensor([], dtype=torch.long))
 
 
 def test_parallel_edges_are_noticed():
@@ -96,6 +98,12 @@ def test_repr_tells_the_sizes():
             r"shape \(2, E\).*got int64 of shape \(3, 2\)",
         ),
         ({"edge_index": torch.zeros(2, 2)}, ShapeError, "must hold integers.*got float32"),
+        ({"edge_index": torch.ones(2, 2, dtype=torch.bool)}, ShapeError, "must hold integers.*got bool"),
+        (
+            {"edge_index": torch.zeros(2, 0, dtype=torch.long), "num_nodes": -1},
+            GraphError,
+            "there cannot be -1 senders",
+        ),
         ({"num_nodes": None}, ShapeError, "give num_nodes, or num_senders and num_receivers"),
         ({"edge_index": torch.tensor([[0, 5], [1, 0]])}, GraphError, "edge 1 names sender 5, but there are 3 senders"),
         ({"edge_index": torch.tensor([[0, 1], [1, -1]])}, GraphError, "edge 1 names receiver -1, but there are 3"),

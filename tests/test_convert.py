@@ -3,7 +3,7 @@
 import networkx as nx
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from graphattn.attention.layer import GraphAttention
 from graphattn.convert import from_networkx, to_networkx
@@ -64,7 +64,8 @@ def test_attributes_become_columns():
 def test_empty_graphs_are_ordinary():
     assert from_networkx(nx.Graph()).num_nodes == 0
     lonely = from_networkx(nx.empty_graph(3), edge_features=["order"])
-    assert (lonely.num_nodes, lonely.edge_index.shape, lonely.edge_attr.shape) == (3, (2, 0), (0, 0))
+    assert (lonely.num_nodes, lonely.edge_index.shape, lonely.edge_attr.shape) == (3, (2, 0), (0, 1))
+    Batch.from_data_list([lonely, from_networkx(nx.Graph([(0, 1, {"order": 2})]), edge_features=["order"])])
 
 
 def test_missing_attributes_are_named_or_filled():
@@ -79,8 +80,12 @@ def test_missing_attributes_are_named_or_filled():
     with pytest.raises(GraphError, match="attribute 'mass' of node 'b' is 'heavy', which is no number"):
         from_networkx(graph, node_features=["mass"])
     graph.nodes["b"]["mass"] = [1.0, 2.0]
-    with pytest.raises(GraphError, match="the nodes' attributes have different lengths, 1 to 2"):
+    with pytest.raises(GraphError, match="attribute 'mass' has different lengths, 1 to 2"):
         from_networkx(graph, node_features=["mass"])
+    graph.nodes["a"]["mass"] = None
+    assert from_networkx(graph, node_features=["mass"], fill=9.0).x.tolist() == [[9, 9], [1, 2]]
+    with pytest.raises(GraphError, match=r"got the text 'mass'; write \['mass'\]"):
+        from_networkx(graph, node_features="mass")
 
 
 def test_attributes_that_do_not_fit_are_refused():

@@ -136,6 +136,8 @@ def _check_per_edge(name: str, terms: PerEdge | None, adjacency: Adjacency, shap
         )
     if table.shape[1:] != shape:
         raise ShapeError(f"{name} has rows of shape {tuple(table.shape[1:])}, but heads and widths here want {shape}.")
+    if isinstance(terms, ByType) and terms.kind.is_floating_point():
+        raise ShapeError(f"{name} has kinds of edge in {terms.kind.dtype}; a kind is an integer, a row of the table.")
     if isinstance(terms, ByType) and len(terms) and not torch.compiler.is_compiling():
         low, high = (int(end) for end in torch.aminmax(terms.kind))
         if low < 0 or high >= len(table):

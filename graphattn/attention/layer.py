@@ -107,7 +107,11 @@ class GraphAttention(nn.Module):
     def from_pyg(conv: "MessagePassing") -> "GraphAttention":
         """The equal layer of a PyG ``TransformerConv``, ``GATv2Conv`` or ``GATConv``, weights copied.
 
-        A conv that adds self loops equals this layer on ``Adjacency.with_self_loops()``.
+        A conv that adds self loops (PyG's default for ``GATConv`` and ``GATv2Conv``) first removes those of the graph;
+        it equals this layer on ``Adjacency.with_self_loops()`` of a graph without loops of its own.
+
+        Warns:
+            GraphattnWarning: the conv adds self loops, which this layer leaves to you.
 
         Raises:
             SettingError: the conv uses an option that this layer does not have; the message names it.
@@ -248,5 +252,8 @@ def _check_widths(out_channels: int, heads: int) -> None:
 def _check_edge_settings(edge_dim: int | None, edge_types: int | None, edge_into: Sequence[str]) -> None:
     if edge_dim is not None and edge_types is not None:
         raise SettingError("give edge_dim for float edge features or edge_types for kinds of edge, not both.")
+    for name, size in (("edge_dim", edge_dim), ("edge_types", edge_types)):
+        if size is not None and size < 1:
+            raise SettingError(f"{name} must be at least 1, got {size}; leave it out where edges carry nothing.")
     if isinstance(edge_into, str) or not edge_into or not set(edge_into) <= {"key", "value"}:
         raise SettingError(f"edge_into must name 'key', 'value' or both, as a tuple; got {edge_into!r}.")

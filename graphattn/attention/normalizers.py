@@ -28,16 +28,15 @@ def normalize_entries(logits: Tensor, adjacency: Adjacency, normalizer: Normaliz
     top = torch.where(top.isfinite(), top, 0)
     exponential = torch.exp(logits - top.gather(0, index))
     total = torch.zeros_like(rows).scatter_add(0, index, exponential)
-    return exponential / total.gather(0, index).clamp_min(torch.finfo(logits.dtype).tiny)
+    return exponential / torch.where(total > 0, total, 1).gather(0, index)
 
 
-def normalize_senders(logits: Tensor, normalizer: Normalizer, may_attend: Tensor | None = None) -> Tensor:
+def normalize_senders(logits: Tensor, may_attend: Tensor, normalizer: Normalizer) -> Tensor:
     """The same for (..., S, H) logits; where ``may_attend`` (..., S, 1) is ``False``, the weight is 0."""
     if normalizer == "relu":
-        weight = torch.relu(logits)
-        return weight if may_attend is None else weight.masked_fill(~may_attend, 0)
-    if may_attend is not None:
-        logits = logits.masked_fill(~may_attend, -torch.inf)
+        return torch.relu(logits).masked_fill(~may_attend, 0)
+    logits = logits.masked_fill(~may_attend, -torch.inf)
     top = logits.detach().amax(-2, keepdim=True)
     exponential = torch.exp(logits - torch.where(top.isfinite(), top, 0))
-    return exponential / exponential.sum(-2, keepdim=True).clamp_min(torch.finfo(logits.dtype).tiny)
+    total = exponential.sum(-2, keepdim=True)
+    return exponential / torch.where(total > 0, total, 1)

@@ -1,5 +1,7 @@
 """Our layer out of one of PyTorch Geometric's: an outside check on ours, and a way over for its users."""
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -7,28 +9,34 @@ from torch_geometric.nn import GATConv, GATv2Conv, MessagePassing, TransformerCo
 
 from graphattn.attention.layer import GraphAttention
 from graphattn.attention.scores import Additive
-from graphattn.errors import SettingError
+from graphattn.errors import GraphattnWarning, SettingError
+
+Made = tuple[GraphAttention, dict[str, torch.Tensor]]  # a layer, and the weights to load into it
+Maker = Callable[[Any], Made]
 
 
 def layer_from_conv(conv: MessagePassing) -> GraphAttention:
     """See :meth:`graphattn.GraphAttention.from_pyg`."""
-    if isinstance(conv, TransformerConv):
-        layer, weights = _from_transformer(conv)
-    elif isinstance(conv, GATv2Conv):
-        layer, weights = _from_gatv2(conv)
-    elif isinstance(conv, GATConv):
-        layer, weights = _from_gat(conv)
-    else:
+    makers: dict[type, Maker] = {TransformerConv: _from_transformer, GATv2Conv: _from_gatv2, GATConv: _from_gat}
+    if type(conv) not in makers:  # a subclass may compute something else
         raise SettingError(f"from_pyg takes a TransformerConv, GATv2Conv or GATConv, got {type(conv).__name__}.")
+    layer, weights = makers[type(conv)](conv)
+    if getattr(conv, "add_self_loops", False):
+        warnings.warn(
+            f"this {type(conv).__name__} adds self loops at every call and a GraphAttention does not; it is equal on "
+            "Adjacency.from_edge_index(edge_index, num_nodes).with_self_loops() of a graph without loops of its own.",
+            GraphattnWarning,
+            stacklevel=3,
+        )
     layer = layer.to(device=weights["value.weight"].device, dtype=weights["value.weight"].dtype)
     layer.load_state_dict({name: weight.detach() for name, weight in weights.items()})
     return layer.train(conv.training)
 
 
-def _from_transformer(conv: TransformerConv) -> tuple[GraphAttention, dict[str, torch.Tensor]]:
+def _from_transformer(conv: TransformerConv) -> Made:
     _refuse(conv, beta=conv.beta, concat=not conv.concat and conv.heads > 1)
     layer = GraphAttention(
-        **_sizes(conv),
+        **_sizes(conv, conv.lin_key, conv.lin_query),
         score="dot",
         bias=conv.lin_key.bias is not None,
         root_weight=conv.root_weight,
@@ -40,7 +48,7 @@ def _from_transformer(conv: TransformerConv) -> tuple[GraphAttention, dict[str, 
     return layer, weights
 
 
-def _from_gatv2(conv: GATv2Conv) -> tuple[GraphAttention, dict[str, torch.Tensor]]:
+def _from_gatv2(conv: GATv2Conv) -> Made:
     _refuse(
         conv,
         share_weights=conv.share_weights,
@@ -49,7 +57,7 @@ def _from_gatv2(conv: GATv2Conv) -> tuple[GraphAttention, dict[str, torch.Tensor
         fill_value=_fills_loops(conv),
     )
     layer = GraphAttention(
-        **_sizes(conv),
+        **_sizes(conv, conv.lin_l, conv.lin_r),
         score=Additive(negative_slope=conv.negative_slope),
         tie_key_value=True,
         edge_into=("key",),
@@ -64,15 +72,16 @@ def _from_gatv2(conv: GATv2Conv) -> tuple[GraphAttention, dict[str, torch.Tensor
     return layer, weights
 
 
-def _from_gat(conv: GATConv) -> tuple[GraphAttention, dict[str, torch.Tensor]]:
+def _from_gat(conv: GATConv) -> Made:
     _refuse(
         conv,
         negative_slope=conv.negative_slope != Additive().negative_slope,
         concat=not conv.concat and conv.heads > 1,
         fill_value=_fills_loops(conv),
     )
+    value, query = (conv.lin_src, conv.lin_dst) if conv.lin is None else (conv.lin, None)
     layer = GraphAttention(
-        **_sizes(conv),
+        **_sizes(conv, value, query or value),
         score="gat",
         edge_into=("key",),
         bias=False,
@@ -80,7 +89,6 @@ def _from_gat(conv: GATConv) -> tuple[GraphAttention, dict[str, torch.Tensor]]:
         output_bias=conv.bias is not None,
         dropout=conv.dropout,
     )
-    value, query = (conv.lin_src, conv.lin_dst) if conv.lin is None else (conv.lin, None)
     weights = _copied(value=value, query=query, edge=conv.lin_edge, root=conv.res)
     weights |= {"gat_sender": conv.att_src[0], "gat_receiver": conv.att_dst[0]}
     if conv.lin_edge is not None:
@@ -90,12 +98,16 @@ def _from_gat(conv: GATConv) -> tuple[GraphAttention, dict[str, torch.Tensor]]:
     return layer, weights
 
 
-def _sizes(conv: Any) -> dict[str, Any]:
+def _sizes(conv: Any, of_senders: Any, of_receivers: Any) -> dict[str, Any]:
+    """Sizes by the weights: a lazily made conv says -1 for its own."""
+    if any(torch.nn.parameter.is_lazy(weight) for weight in conv.parameters()):
+        raise SettingError(f"this {type(conv).__name__} has no weights yet; call it once, so that its sizes are known.")
+    senders, receivers = of_senders.weight.shape[1], of_receivers.weight.shape[1]
     return {
-        "in_channels": conv.in_channels,
+        "in_channels": senders if isinstance(conv.in_channels, int) else (senders, receivers),
         "out_channels": conv.heads * conv.out_channels,
         "heads": conv.heads,
-        "edge_dim": conv.edge_dim,
+        "edge_dim": None if conv.lin_edge is None else conv.lin_edge.weight.shape[1],
     }
 
 
@@ -110,7 +122,8 @@ def _copied(**modules: Any) -> dict[str, torch.Tensor]:
 
 def _fills_loops(conv: Any) -> bool:
     """Whether the loops that the conv adds get edge features of their own; ours get none, which is a fill of 0."""
-    return conv.edge_dim is not None and conv.add_self_loops and conv.fill_value != 0
+    no_fill = isinstance(conv.fill_value, int | float) and conv.fill_value == 0
+    return conv.edge_dim is not None and conv.add_self_loops and not no_fill
 
 
 def _refuse(conv: Any, **options: bool) -> None:

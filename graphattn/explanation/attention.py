@@ -28,7 +28,9 @@ class AttentionExplanation:
     """What a model looked at when it predicted one molecule. Attention says where it looked, not why.
 
     ``atoms`` is attention rollout: the layers' weights (mean of heads, half of each step staying with the residual)
-    multiplied through to the readout. It sums to 1; an atom at 1 / N got its fair share.
+    multiplied through to the attention readout. It sums to 1; an atom at 1 / N got its fair share. It does not see what
+    values, feed-forward parts and a sum or max readout beside the attention make of an atom; without an attention
+    readout the walk starts from all atoms alike.
     """
 
     molecule: object  # as it was given

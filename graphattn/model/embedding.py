@@ -37,6 +37,18 @@ class CodeEmbedding(nn.Module):
         return f"{self.widths}, {self.table.shape[1]}"
 
 
+class FloatEmbedding(nn.Linear):
+    """(N, in_channels) floats -> (N, channels), a linear layer that refuses other inputs in words."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, in_channels) -> (N, channels)."""
+        if x.ndim != 2 or x.shape[1] != self.in_features:
+            raise ShapeError(f"x must have shape (nodes, {self.in_features}); got {tuple(x.shape)}.")
+        if x.dtype != self.weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ShapeError(f"x is {x.dtype}, but the network's weights are {self.weight.dtype}; convert one of them.")
+        return super().forward(x)
+
+
 def joint_code(codes: Tensor, widths: Sequence[int]) -> Tensor:
     """(E, B) codes -> (E,), one number in [0, prod(widths)) per combination; the last column counts fastest.
 

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from graphattn.adjacency import Adjacency
 from graphattn.attention.attend import AttentionWeights
 from graphattn.attention.scores import Score
-from graphattn.errors import ShapeError
+from graphattn.errors import SettingError, ShapeError
 from graphattn.model.block import Block
 from graphattn.model.config import NetworkConfig
-from graphattn.model.embedding import CodeEmbedding, joint_code
+from graphattn.model.embedding import CodeEmbedding, FloatEmbedding, joint_code
 from graphattn.model.readout import attention_part, make_readout
 
 
@@ -48,8 +48,8 @@ class GraphTransformer(nn.Module):
         channels: width of a node's vector inside.
         layers: number of blocks.
         heads: attention heads per block; divides ``channels``.
-        edge_channels: the same as ``in_channels`` for ``edge_attr``; ``None`` where edges carry nothing. The columns of
-            integer codes are joined to one kind of edge, for which every block learns a vector.
+        edge_channels: the same for ``edge_attr``; ``None`` leaves it out. Columns of integer codes are joined to one
+            kind of edge, for which every block learns a vector.
         readout: ``"sum"``, ``"mean"``, ``"max"``, ``"attention"``, or several joined by ``+``; ``None`` gives a row of
             outputs per node.
         score: see :class:`GraphAttention`.
@@ -74,9 +74,13 @@ class GraphTransformer(nn.Module):
         backend: str = "auto",
     ) -> None:
         super().__init__()
+        if layers < 1:
+            raise SettingError(f"layers must be at least 1, got {layers}")
         self.self_loops, self.takes_edges = self_loops, edge_channels is not None
         self.embed = (
-            nn.Linear(in_channels, channels) if isinstance(in_channels, int) else CodeEmbedding(in_channels, channels)
+            FloatEmbedding(in_channels, channels)
+            if isinstance(in_channels, int)
+            else CodeEmbedding(in_channels, channels)
         )
         self.edge_widths = None if edge_channels is None or isinstance(edge_channels, int) else tuple(edge_channels)
         self.blocks = nn.ModuleList(

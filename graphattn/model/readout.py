@@ -47,7 +47,8 @@ class MaxReadout(nn.Module):
 class AttentionReadout(nn.Module):
     """Attention pooling: one learned seed per graph attends to all nodes of the graph, a rectangular adjacency.
 
-    Source: Lee et al. 2019, arXiv:1810.00825, eq. 11 (pooling by multihead attention, one seed).
+    Source: Lee et al. 2019, arXiv:1810.00825, eq. 11: pooling by multihead attention, here with one seed and without
+    their feed-forward part, residual and norm.
     """
 
     def __init__(self, channels: int, heads: int = 8, *, backend: str = "auto") -> None:

@@ -13,6 +13,7 @@ from graphattn.attention.attend import BACKENDS, attend, masked_attention
 from graphattn.attention.backends.definition import Definition
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, EdgeTerms
+from graphattn.errors import ShapeError
 
 OTHERS = [backend for backend in BACKENDS if backend.name != "definition"]
 ids = {"ids": lambda backend: backend.name}
@@ -165,14 +166,54 @@ def test_sparse_backend_compiles_whole(compiler):
     torch.testing.assert_close(gradient, torch.autograd.grad(Sparse()(call).square().sum(), call.key)[0])
 
 
-def test_entries_of_minus_infinity_weigh_nothing_and_a_row_of_them_is_zero():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("backend", BACKENDS, **ids)
+def test_entries_of_minus_infinity_weigh_nothing_and_a_row_of_them_is_zero(backend, dtype):
     adjacency = graph([(0, 1), (2, 1), (1, 0)], 3)
-    bias = torch.tensor([[0.0], [-torch.inf], [-torch.inf]], dtype=torch.float64)
-    vectors = torch.arange(6, dtype=torch.float64).view(3, 1, 2)
-    for backend in BACKENDS:
-        out = masked_attention(vectors, vectors, vectors, adjacency, bias=bias, backend=backend.name)
-        torch.testing.assert_close(out[1], vectors[0])
-        assert (out[0] == 0).all()
+    for seed in range(20):
+        call = random_call(adjacency, seed=seed, dtype=dtype)
+        bias = torch.tensor([[0.0], [-torch.inf], [-torch.inf]], dtype=dtype).repeat(1, 2).requires_grad_()
+        masked = replace(call, bias=bias, value=(1e3 * call.value).detach().requires_grad_())
+        result = value_and_gradients(backend, masked)
+        torch.testing.assert_close(result["output"][1], masked.value[0].detach())
+        assert (result["output"][0] == 0).all()
+        assert all(result[name].isfinite().all() for name in ("query", "key", "value", "bias"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS, **ids)
+def test_a_large_bias_and_large_edge_terms_do_not_overflow_half_precision(backend):
+    generator = torch.Generator().manual_seed(0)
+    query, key, value, terms = (torch.randn(4, 2, 4, generator=generator).half() for _ in range(4))
+    adjacency = graph([(0, 1), (2, 1), (1, 0), (3, 2)], 4)
+    out = masked_attention(
+        query * 300,
+        key,
+        value,
+        adjacency,
+        bias=torch.full((4, 2), 1e5),
+        edges=EdgeTerms(key=terms * 300),
+        backend=backend.name,
+    )
+    exact = [each.double() for each in (query * 300, key, value)]
+    bias, edges = torch.full((4, 2), 1e5).double(), EdgeTerms(key=(terms * 300).double())
+    want = masked_attention(*exact, adjacency, bias=bias, edges=edges, backend="definition")
+    torch.testing.assert_close(out.double(), want, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("backend", OTHERS, **ids)
+def test_a_score_that_cannot_take_zeros_sees_no_padding(backend):
+    def cosine(query, key):
+        return (query * key).sum(-1) / (query.norm(dim=-1) * key.norm(dim=-1))
+
+    call = random_call(graph([(0, 1), (1, 0), (2, 2)], 3, ptr=[0, 2, 3]), cosine)
+    assert_equal(value_and_gradients(backend, call), value_and_gradients(Definition(), call))
+
+
+@pytest.mark.parametrize("backend", OTHERS, **ids)
+def test_a_score_of_a_wrong_shape_is_refused(backend):
+    call = random_call(AWKWARD_GRAPHS["a bond"], lambda query, key: (query * key).sum(-1, keepdim=True))
+    with pytest.raises(ShapeError, match=r"the score gave shape \(2, 2, 1\).*one number per head, shape \(2, 2\)"):
+        backend(call)
 
 
 def test_planted_bugs_are_seen():

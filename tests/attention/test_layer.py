@@ -163,6 +163,8 @@ def test_every_awkward_graph_trains(name):
             {"edge_dim": 3, "edge_types": 3},
             "edge_dim for float edge features or edge_types for kinds of edge, not both",
         ),
+        ({"edge_dim": 0}, "edge_dim must be at least 1, got 0"),
+        ({"edge_types": 0}, "edge_types must be at least 1, got 0"),
         ({"edge_into": "key"}, "edge_into must name 'key', 'value' or both, as a tuple; got 'key'"),
         ({"edge_into": ("query",)}, "edge_into must name"),
         ({"dropout": -0.1}, r"dropout must be in \[0, 1\), got -0.1"),

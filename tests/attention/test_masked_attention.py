@@ -136,6 +136,11 @@ def test_a_score_of_ones_own_works_in_every_backend():
             GraphError,
             "bias has edge kinds from 3 to 3, but a table of 3 kinds",
         ),
+        (
+            {"bias": ByType(torch.ones(3, 2), torch.tensor([0.9]))},
+            ShapeError,
+            "bias has kinds of edge in torch.float32",
+        ),
         ({"backend": "fast"}, BackendError, "there is no backend 'fast'; there are auto, .*sparse, dense, definition"),
     ],
 )

@@ -8,7 +8,7 @@ from torch_geometric.nn import GATConv, GATv2Conv, GCNConv, TransformerConv
 
 from graphattn.adjacency import Adjacency
 from graphattn.attention.layer import GraphAttention
-from graphattn.errors import SettingError
+from graphattn.errors import GraphattnWarning, SettingError
 
 IN, OUT, HEADS, EDGE_DIM = 6, 4, 3, 5
 CONVS = {
@@ -76,15 +76,18 @@ def shared_parameters(layer, conv) -> tuple[dict[str, torch.Tensor], dict[str, t
     return ours, paired
 
 
+def converted(conv) -> GraphAttention:
+    with pytest.warns(GraphattnWarning, match="adds self loops at every call and a GraphAttention does not"):
+        return GraphAttention.from_pyg(conv)
+
+
 @pytest.mark.parametrize("conv", [GATConv, GATv2Conv])
 def test_added_self_loops_are_those_of_with_self_loops(conv):
     torch.manual_seed(0)
     theirs = conv(IN, OUT, heads=HEADS, add_self_loops=True)
     x, edge_index, _ = random_graph()
     adjacency = Adjacency.from_edge_index(edge_index[:, edge_index[0] != edge_index[1]], len(x)).with_self_loops()
-    torch.testing.assert_close(
-        GraphAttention.from_pyg(theirs)(x, adjacency), theirs(x, edge_index), rtol=1e-6, atol=1e-6
-    )
+    torch.testing.assert_close(converted(theirs)(x, adjacency), theirs(x, edge_index), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("conv", [GATConv, GATv2Conv])
@@ -94,7 +97,7 @@ def test_added_self_loops_with_edge_features_filled_with_zero(conv):
     x, edge_index, edge_attr = random_graph()
     apart = edge_index[0] != edge_index[1]
     adjacency = Adjacency.from_edge_index(edge_index[:, apart], len(x)).with_self_loops()
-    got = GraphAttention.from_pyg(theirs)(x, adjacency, edge_attr[apart])
+    got = converted(theirs)(x, adjacency, edge_attr[apart])
     torch.testing.assert_close(got, theirs(x, edge_index, edge_attr), rtol=1e-6, atol=1e-6)
 
 
@@ -126,6 +129,19 @@ def test_the_copy_stands_on_its_own():
     assert all(torch.equal(weight, before[name]) for name, weight in conv.state_dict().items())
 
 
+def test_a_lazily_made_conv_is_taken_once_it_has_weights():
+    conv = TransformerConv(-1, OUT, heads=HEADS)
+    with pytest.raises(SettingError, match="this TransformerConv has no weights yet; call it once"):
+        GraphAttention.from_pyg(conv)
+    x, edge_index, _ = random_graph()
+    want = conv(x, edge_index)
+    torch.testing.assert_close(GraphAttention.from_pyg(conv)(x, edge_index), want, rtol=1e-6, atol=1e-6)
+
+
+class OwnMessage(GATConv):
+    """May compute anything."""
+
+
 @pytest.mark.parametrize(
     ("conv", "words"),
     [
@@ -138,6 +154,8 @@ def test_the_copy_stands_on_its_own():
         (GATv2Conv(IN, OUT, edge_dim=2), "fill_value='mean'"),
         (GATConv(IN, OUT, negative_slope=0.3), "negative_slope=0.3 of this GATConv"),
         (GATConv(IN, OUT, edge_dim=2), "fill_value='mean'"),
+        (GATConv(IN, OUT, edge_dim=2, fill_value=torch.zeros(2)), "fill_value=tensor"),
+        (OwnMessage(IN, OUT), "takes a TransformerConv, GATv2Conv or GATConv, got OwnMessage"),
         (GCNConv(IN, OUT), "takes a TransformerConv, GATv2Conv or GATConv, got GCNConv"),
     ],
 )

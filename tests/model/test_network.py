@@ -117,6 +117,17 @@ def test_float_features_and_no_edges_work_too():
     assert bare(data).shape == (4, 2)
 
 
+def test_float_features_that_do_not_fit_are_refused_in_words():
+    network = GraphTransformer(3, 2, channels=8, layers=1, heads=2)
+    edge_index = torch.tensor([[0], [1]])
+    with pytest.raises(ShapeError, match=r"x must have shape \(nodes, 3\); got \(4, 5\)"):
+        network(Data(x=torch.randn(4, 5), edge_index=edge_index))
+    with pytest.raises(ShapeError, match=r"x is torch\.float16, but the network's weights are torch\.float32"):
+        network(Data(x=torch.randn(4, 3).half(), edge_index=edge_index))
+    with pytest.raises(SettingError, match="layers must be at least 1, got 0"):
+        GraphTransformer(3, 2, layers=0)
+
+
 def test_the_block_keeps_the_state_of_a_node_that_sees_nobody():
     torch.manual_seed(0)
     block, x = Block(8, 2), torch.randn(3, 8)

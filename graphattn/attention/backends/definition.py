@@ -5,7 +5,6 @@ from torch import Tensor
 
 from graphattn.adjacency import ADDED_SELF_LOOP
 from graphattn.attention.call import AttentionCall, ByType, PerEdge, dropout_factor
-from graphattn.attention.normalizers import normalize_senders
 
 
 class Definition:
@@ -36,13 +35,19 @@ class Definition:
             logits = call.score(query[receiver], keys)  # (senders, H)
             if call.bias is not None:
                 logits = logits + _terms_of(call.bias, edges, dtype)
-            weights = normalize_senders(logits, call.normalizer)
+            weights = _softmax(logits) if call.normalizer == "softmax" else torch.relu(logits)
             if kept is not None:
                 first = int(call.adjacency.rowptr[receiver])
                 weights = weights * kept[first : first + len(senders)]
             rows.append((weights[..., None] * values).sum(0))
         out = torch.stack(rows) if rows else value.new_zeros(0, *value.shape[1:])
         return out.to(call.query.dtype)
+
+
+def _softmax(logits: Tensor) -> Tensor:
+    """Over the senders; a head whose logits are all -inf attends to nothing."""
+    nothing = (logits == -torch.inf).all(0)
+    return logits.masked_fill(nothing, 0).softmax(0).masked_fill(nothing, 0)
 
 
 def _terms_of(terms: PerEdge, edges: Tensor, dtype: torch.dtype) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from graphattn.adjacency import Adjacency
+from graphattn.attention.backends.sparse import entry_logits
 from graphattn.attention.call import AttentionCall, dropout_factor, per_entry
 from graphattn.attention.normalizers import normalize_senders
 from graphattn.attention.scores import DotProduct
@@ -25,7 +26,7 @@ class Dense:
         if adjacency.has_parallel_edges:
             return "the adjacency has parallel edges, and a dense matrix has room for one entry per pair"
         receivers, senders = _largest(adjacency.ptr), _largest(adjacency.sender_ptr)
-        width = 1 if _is_scaled_dot_product(call) else call.query.shape[-1]
+        width = 1 if call.edges.value is None else call.value.shape[-1]
         padded = adjacency.num_graphs * receivers * senders * call.heads * width
         if padded > LARGEST_PADDED:
             return (
@@ -39,7 +40,7 @@ class Dense:
     def __call__(self, call: AttentionCall) -> Tensor:
         """(R, H, Dv), in the query's dtype."""
         if call.adjacency.num_entries == 0:  # the sum of nothing, for every receiver
-            return call.value[:0].sum(0).expand(call.adjacency.num_receivers, -1, -1).to(call.query.dtype)
+            return call.value[:0].sum(0).repeat(call.adjacency.num_receivers, 1, 1).to(call.query.dtype)
         padding = Padding.of(call.adjacency)
         return _scaled_dot_product(call, padding) if _is_scaled_dot_product(call) else _spelled_out(call, padding)
 
@@ -60,6 +61,11 @@ class Padding:
         graph, row = (place[adjacency.receiver] for place in receiver)
         shape = (adjacency.num_graphs, _largest(adjacency.ptr), _largest(adjacency.sender_ptr))
         return cls(receiver, sender, (graph, row, sender[1][adjacency.sender]), shape)
+
+    @property
+    def may_attend(self) -> Tensor:
+        """(G, Rm, Sm) bool, ``True`` where an entry stands."""
+        return self.pairs(torch.ones_like(self.entry[0], dtype=torch.bool))
 
     def receivers(self, rows: Tensor) -> Tensor:
         """(R, ...) -> (G, Rm, ...), zero where no receiver stands."""
@@ -87,42 +93,38 @@ def _scaled_dot_product(call: AttentionCall, padding: Padding) -> Tensor:
     """softmax(q.k scale + bias) v by PyTorch; a term that an edge adds to its key is the bias q.e scale."""
     assert isinstance(call.score, DotProduct)
     adjacency, scale = call.adjacency, call.score.factor(call.query.shape[-1])
-    may_attend = padding.pairs(torch.ones_like(adjacency.receiver, dtype=torch.bool))  # (G, Rm, Sm)
+    may_attend = padding.may_attend
     alone = ~may_attend.any(-1, keepdim=True)  # rows that see nobody: let them see anything, then zero them
-    mask = (may_attend | alone)[:, None]
-    bias = None if call.bias is None else per_entry(call.bias, adjacency)
+    mask, dtype = (may_attend | alone)[:, None], call.query.dtype
+    bias = None if call.bias is None else per_entry(call.bias, adjacency).to(call.compute_dtype())
     if call.edges.key is not None:
-        terms = per_entry(call.edges.key, adjacency)
-        from_key = (call.query.index_select(0, adjacency.receiver) * terms).sum(-1) * scale
+        terms = per_entry(call.edges.key, adjacency).to(call.compute_dtype())
+        from_key = (call.query.to(terms.dtype).index_select(0, adjacency.receiver) * terms).sum(-1) * scale
         bias = from_key if bias is None else bias + from_key
-    if bias is not None:
-        padded = padding.pairs(bias.to(call.query.dtype)).permute(0, 3, 1, 2)  # (G, H, Rm, Sm)
-        mask = padded.masked_fill(~mask, -torch.inf)
-    query, key, value = padding.receivers(call.query), padding.senders(call.key), padding.senders(call.value)
+    if bias is not None:  # in half precision a bias may overflow: then everything is computed in float32
+        dtype = bias.dtype
+        mask = padding.pairs(bias).permute(0, 3, 1, 2).masked_fill(~mask, -torch.inf)  # (G, H, Rm, Sm)
+    query = padding.receivers(call.query.to(dtype))
+    key, value = (padding.senders(rows.to(dtype)) for rows in (call.key, call.value))
     out = functional.scaled_dot_product_attention(
         query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask, scale=scale
     )
     out = out.masked_fill(alone[:, None], 0).transpose(1, 2)  # (G, Rm, H, Dv)
-    return out[padding.receiver]
+    return out[padding.receiver].to(call.query.dtype)
 
 
 def _spelled_out(call: AttentionCall, padding: Padding) -> Tensor:
-    """Every score, normalizer, edge term and dropout, at the price of (G, Rm, Sm, H, D) numbers."""
+    """Every score, normalizer, edge term and dropout. Only entries are scored: padding has no score to derive."""
     adjacency, dtype = call.adjacency, call.compute_dtype()
-    query, key, value = (tensor.to(dtype) for tensor in (call.query, call.key, call.value))
-    keys, values = padding.senders(key)[:, None], padding.senders(value)[:, None]  # (G, 1, Sm, H, D)
-    if call.edges.key is not None:
-        keys = keys + padding.pairs(per_entry(call.edges.key, adjacency).to(dtype))
-    if call.edges.value is not None:
-        values = values + padding.pairs(per_entry(call.edges.value, adjacency).to(dtype))
-    logits = call.score(padding.receivers(query)[:, :, None], keys)  # (G, Rm, Sm, H)
-    if call.bias is not None:
-        logits = logits + padding.pairs(per_entry(call.bias, adjacency).to(dtype))
-    may_attend = padding.pairs(torch.ones_like(adjacency.receiver, dtype=torch.bool))[..., None]
-    weight = normalize_senders(logits, call.normalizer, may_attend)
+    weight = normalize_senders(padding.pairs(entry_logits(call)), padding.may_attend[..., None], call.normalizer)
     if call.dropout:
         weight = weight * padding.pairs(dropout_factor(call))
-    return (weight[..., None] * values).sum(2)[padding.receiver].to(call.query.dtype)
+    value = padding.senders(call.value.to(dtype))
+    out = torch.einsum("grsh,gshd->grhd", weight, value)
+    if call.edges.value is not None:
+        terms = padding.pairs(per_entry(call.edges.value, adjacency).to(dtype))  # (G, Rm, Sm, H, Dv)
+        out = out + torch.einsum("grsh,grshd->grhd", weight, terms)
+    return out[padding.receiver].to(call.query.dtype)
 
 
 def _largest(ptr: Tensor) -> int:

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from graphattn.attention.call import AttentionCall, dropout_factor, per_entry
 from graphattn.attention.normalizers import normalize_entries
+from graphattn.errors import ShapeError
 
 
 class Sparse:
@@ -33,15 +34,27 @@ class Sparse:
 
 def entry_weights(call: AttentionCall) -> Tensor:
     """(entries, H) normalized weights, before dropout, in the dtype that sums are done in."""
+    return normalize_entries(entry_logits(call), call.adjacency, call.normalizer)
+
+
+def entry_logits(call: AttentionCall) -> Tensor:
+    """(entries, H) score and bias of every entry, in the dtype that sums are done in.
+
+    Raises:
+        ShapeError: the score gives something else than one number per entry and head.
+    """
     adjacency, dtype = call.adjacency, call.compute_dtype()
     query = call.query.to(dtype).index_select(0, adjacency.receiver)
     key = call.key.to(dtype).index_select(0, adjacency.sender)
     if call.edges.key is not None:
         key = key + per_entry(call.edges.key, adjacency).to(dtype)
     logits = call.score(query, key)
-    if call.bias is not None:
-        logits = logits + per_entry(call.bias, adjacency).to(dtype)
-    return normalize_entries(logits, adjacency, call.normalizer)
+    if logits.shape != query.shape[:-1]:
+        raise ShapeError(
+            f"the score gave shape {tuple(logits.shape)} for queries and keys of shape {tuple(query.shape)}; "
+            f"it must give one number per head, shape {tuple(query.shape[:-1])}."
+        )
+    return logits if call.bias is None else logits + per_entry(call.bias, adjacency).to(dtype)
 
 
 def weights_by_edge(call: AttentionCall) -> tuple[Tensor, Tensor]:
