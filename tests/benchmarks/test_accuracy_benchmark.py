@@ -9,6 +9,7 @@ import pytest
 from tiny_models import MOLECULES
 
 from graphattn.errors import SettingError
+from graphattn.model.config import NetworkConfig
 from graphattn.predict import Target
 
 TINY = ("channels=8", "layers=1", "heads=2", "epochs=1", "accelerator=cpu", "self_loops=False", "ensemble=2")
@@ -34,7 +35,7 @@ def test_the_split_is_the_stated_cut_of_a_seeded_permutation():
 
 def test_settings_are_the_defaults_but_for_what_was_changed():
     settings = accuracy.Settings.changed(TINY, seed=7)
-    assert (settings.network.channels, settings.network.self_loops, settings.network.dropout) == (8, False, 0.1)
+    assert settings.network == NetworkConfig(channels=8, layers=1, heads=2, self_loops=False)
     assert (settings.training.epochs, settings.training.seed, settings.ensemble) == (1, 7, 2)
     with pytest.raises(SettingError, match="there is no setting wings"):
         accuracy.Settings.changed(["wings=2"], seed=0)
