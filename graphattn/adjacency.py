@@ -12,6 +12,8 @@ from torch import Tensor
 
 from graphattn.errors import GraphError, ShapeError
 
+SMALLEST_RUN = 1024  # entries and receivers of a run, where there are so many
+MOST_RUNS = 256
 ADDED_SELF_LOOP = -1  # edge_id of an entry that with_self_loops() added; no edge of the caller stands behind it
 
 
@@ -242,6 +244,17 @@ class Adjacency:
             ptr=self.sender_ptr,
             sender_ptr=self.ptr,
         )
+
+    @_computed_once
+    def runs(self) -> Tensor:
+        """(T + 1,) int64: run t is the receivers ``runs[t]`` to ``runs[t + 1]``, with about equally many entries.
+
+        They are the tasks that threads share; how they are cut depends on nothing but the adjacency.
+        """
+        cost = self.rowptr.long() + torch.arange(self.num_receivers + 1, device=self.col.device)
+        whole = int(cost[-1])
+        count = min(max(whole // SMALLEST_RUN, 1), MOST_RUNS)
+        return torch.searchsorted(cost, torch.arange(count + 1, device=cost.device) * whole // count)
 
     def row(self, receiver: int) -> tuple[Tensor, Tensor]:
         """Senders that ``receiver`` may attend to, and the caller's edges behind them."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -167,7 +167,9 @@ class GraphAttention(nn.Module):
         self._check_vectors(senders, receivers)
         adjacency = as_adjacency(edge_index, num_senders=len(senders), num_receivers=len(receivers))
         per_head = (self.heads, self.out_channels // self.heads)
-        query, key, value = (part.view(len(part), *per_head) for part in self.project(senders, receivers))
+        parts = self.project(senders, receivers)
+        views = {part: part.view(len(part), *per_head) for part in dict.fromkeys(parts)}  # one projection, one view
+        query, key, value = (views[part] for part in parts)
         edges = self.edge_terms(edge_attr, adjacency)
         score = self.score
         if self.gat_sender is not None and self.gat_receiver is not None:
@@ -191,7 +193,7 @@ class GraphAttention(nn.Module):
         layers = list(dict.fromkeys([query_layer, key_layer, self.value]))
         weight = torch.cat([layer.weight for layer in layers])
         bias = None if self.value.bias is None else torch.cat([layer.bias for layer in layers])
-        parts = functional.linear(senders, weight, bias).chunk(len(layers), -1)
+        parts = columns(functional.linear(senders, weight, bias), len(layers))
         of_layer = dict(zip(layers, parts, strict=True))
         return of_layer[query_layer], of_layer[key_layer], of_layer[self.value]
 
@@ -232,6 +234,33 @@ class GraphAttention(nn.Module):
     def extra_repr(self) -> str:
         """Sizes and choices that the children do not show."""
         return f"{self.in_channels}, {self.out_channels}, heads={self.heads}, normalizer={self.normalizer!r}"
+
+
+def columns(matrix: Tensor, count: int) -> tuple[Tensor, ...]:
+    """``matrix.chunk(count, -1)``, whose backward takes the gradients as they are where they are columns already."""
+    return matrix.chunk(count, -1) if torch.compiler.is_compiling() else _Columns.apply(matrix, count)
+
+
+class _Columns(torch.autograd.Function):
+    @staticmethod
+    def forward(matrix: Tensor, count: int) -> tuple[Tensor, ...]:
+        return matrix.chunk(count, -1)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: tuple[Tensor, ...]) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        first, width = grads[0], grads[0].shape[-1]
+        side_by_side = not torch.is_grad_enabled() and all(
+            grad.stride() == (width * len(grads), 1)
+            and grad.data_ptr() == first.data_ptr() + place * width * first.element_size()
+            for place, grad in enumerate(grads)
+        )
+        if side_by_side:
+            return first.as_strided((len(first), width * len(grads)), first.stride()), None
+        return torch.cat(grads, -1), None
 
 
 def _edge_projection(
