@@ -154,6 +154,8 @@ class _Sweep:
             constants[kernels.SLOPE] = score.negative_slope
         self.set(
             HEADS=self.heads,
+            ENTRIES=adjacency.num_entries,
+            GRAD_OUT_STRIDE=self.heads*self.value_width,
             SOFTMAX=plan.normalizer == "softmax",
             CONSTANTS=constants.ctypes.data,
             DROP_BELOW=round(plan.dropout * 2**32),

@@ -27,6 +27,7 @@ from graphattn.attention.backends.fused_cpu.vectors import (
     lanes,
     load,
     offset,
+    prefetch,
     spread,
     store,
     sum_heads,
@@ -45,6 +46,7 @@ from graphattn.attention.backends.fused_cpu.vectors import (
     SLOT,  # int64, in the sweep over senders: the entry of the adjacency behind each entry of its transpose
     EDGE_ID,  # int64, by entry of the adjacency (or of its transpose); negative where no edge stands behind it
     HEADS,
+    ENTRIES,
     QUERY,
     QUERY_STRIDE,  # numbers from one row to the next
     KEY,
@@ -65,6 +67,7 @@ from graphattn.attention.backends.fused_cpu.vectors import (
     DROP_BELOW,  # a weight drops where its random word is below this; 0 without dropout
     SEED,
     GRAD_OUT,  # (R, H, Dv)
+    GRAD_OUT_STRIDE,
     GRAD_LOGIT,  # (entries, H): the sweep over receivers writes it, that over senders reads it
     GRAD_QUERY,
     GRAD_QUERY_STRIDE,
@@ -82,8 +85,10 @@ from graphattn.attention.backends.fused_cpu.vectors import (
     GRAD_VECTOR,
     GRAD_VECTOR_STRIDE,
     ARGUMENTS,  # how many there are
-) = range(45)
+) = range(47)
 SOURCE = hashlib.sha256(b"".join(Path(file).read_bytes() for file in (__file__, vectors.__file__))).hexdigest()
+ROWS_AHEAD = 4
+AHEAD = 8  # entries: how early a row is asked for
 SCALE, SLOPE, KEPT = range(3)
 DOT, LEAKY_RELU, TANH = range(3)  # scores
 FORWARD, RECEIVERS, SENDERS = range(3)  # sweeps
@@ -110,6 +115,13 @@ def add_to_term(table, kind, edge, width, x, vector):
     if table != 0 and edge >= 0:
         row = edge if kind == 0 else ints64(kind)[edge]
         add_to(offset(floats(table, vector), row * width + x), vector)
+
+
+@njit(forceinline=True)
+def ask_for(a, array, stride, col, entry, x, like):
+    """Prefetch what will be loaded from ``array`` for the entry ``AHEAD`` of this one, if there is one."""
+    if entry + AHEAD < a[ENTRIES]:
+        prefetch(offset(floats(a[array], like), types.int64(col[entry + AHEAD]) * a[stride] + x), like)
 
 
 @njit(forceinline=True)
@@ -162,10 +174,13 @@ def forward(a, task, key, value, head, score):
         entries = range(types.int64(rowptr[receiver]), types.int64(rowptr[receiver + 1]))
         for h in range(0, heads, block):
             x, y = h * key_width, h * value_width
-            query = load(offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x), key)
+            at_query = offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x)
+            prefetch(offset(at_query, ROWS_AHEAD * a[QUERY_STRIDE]), key)
+            query = load(at_query, key)
             by = query * scale if score == DOT else vector_of(a, x, key)
             top = fill(head, -float("inf"))
             for entry in entries:
+                ask_for(a, KEY, KEY_STRIDE, col, entry, x, key)
                 at = offset(floats(a[KEY], key), types.int64(col[entry]) * a[KEY_STRIDE] + x)
                 seen = with_term(load(at, key), a[KEY_TERM], a[KEY_KIND], edge_id[entry], heads * key_width, x)
                 if score != DOT:
@@ -181,6 +196,7 @@ def forward(a, task, key, value, head, score):
                 weight = exp(weight - top) if a[SOFTMAX] else where(weight < 0.0, head, weight)
                 store(place, weight)
                 total = total + weight
+                ask_for(a, VALUE, VALUE_STRIDE, col, entry, y, value)
                 at = offset(floats(a[VALUE], value), types.int64(col[entry]) * a[VALUE_STRIDE] + y)
                 seen = with_term(load(at, value), a[VALUE_TERM], a[VALUE_KIND], edge_id[entry], heads * value_width, y)
                 mixed = mixed + spread(dropped(weight, a, entry * heads + h), value) * seen
@@ -219,6 +235,7 @@ def backward_receivers(a, task, key, value, head, score):
             for entry in entries:
                 edge, number = edge_id[entry], entry * heads + h
                 weight = load(offset(floats(a[WEIGHT], head), number), head)
+                ask_for(a, VALUE, VALUE_STRIDE, col, entry, y, value)
                 at = offset(floats(a[VALUE], value), types.int64(col[entry]) * a[VALUE_STRIDE] + y)
                 seen = with_term(load(at, value), a[VALUE_TERM], a[VALUE_KIND], edge, heads * value_width, y)
                 grad = dropped(sum_heads(grad_out * seen, head), a, number)
@@ -228,6 +245,7 @@ def backward_receivers(a, task, key, value, head, score):
                 if a[GRAD_VALUE_TERM]:
                     share = spread(dropped(weight, a, number), value) * grad_out
                     add_to_term(value_terms, a[VALUE_KIND], edge, heads * value_width, y, share)
+                ask_for(a, KEY, KEY_STRIDE, col, entry, x, key)
                 at_key = offset(floats(a[KEY], key), types.int64(col[entry]) * a[KEY_STRIDE] + x)
                 seen_key = with_term(load(at_key, key), a[KEY_TERM], a[KEY_KIND], edge, heads * key_width, x)
                 if score == DOT:
@@ -264,6 +282,8 @@ def backward_senders(a, task, key, value, head, score):
             grad_key, grad_value = key, value
             for entry in entries:
                 receiver, number = types.int64(col[entry]), slots[entry] * heads + h
+                ask_for(a, QUERY, QUERY_STRIDE, col, entry, x, key)
+                ask_for(a, GRAD_OUT, GRAD_OUT_STRIDE, col, entry, y, value)
                 grad = spread(load(offset(floats(a[GRAD_LOGIT], head), number), head), key)
                 query = load(offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x), key)
                 if score == DOT:

@@ -22,6 +22,7 @@ _LLVM = {
     types.uint32: ir.IntType(32),
     types.boolean: ir.IntType(1),
 }
+CACHE_LINE = 64  # bytes
 _CONTRACT = ("contract",)  # a * b + c may round once; sums are never reordered, so that results never depend on luck
 _LN2 = {  # in two parts, the first with zeros at its end: n * first is exact (Cody and Waite 1980)
     types.float32: (0.693359375, -2.12194440e-4),
@@ -110,6 +111,24 @@ def store(typing, pointer, vector):
         return context.get_dummy_value()
 
     return types.void(pointer, vector), generate
+
+
+@intrinsic
+def prefetch(typing, pointer, like):
+    """Ask for the memory that ``load(pointer, like)`` will read; the address need not be valid."""
+    size = like.lanes * like.scalar.bitwidth // 8
+
+    def generate(context, builder, signature, args):
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        first = builder.bitcast(args[0], byte)
+        for line in range(0, size, CACHE_LINE):
+            place = builder.gep(first, [ir.Constant(ir.IntType(64), line)])
+            builder.call(ask, [place, *(ir.Constant(flag, number) for number in (0, 3, 1))])  # read, keep, data
+        return context.get_dummy_value()
+
+    return types.void(pointer, like), generate
 
 
 @intrinsic
