@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from graphattn.data.dataset import GraphDataset
+from graphattn.checks import LARGEST_SEED
 from graphattn.errors import SettingError
 from graphattn.model.config import NetworkConfig
 from graphattn.model.network import GraphTransformer, build_network
@@ -33,7 +34,7 @@ def fit_molecules(
 ) -> Predictor:
     """Train one network, or an ensemble of them, on rows made ready by :func:`graphattn.prepare.prepare_rows`.
 
-    Member k of an ensemble starts from, and learns with, the seed ``training.seed + k``.
+    Member k of an ensemble starts from, and learns with, the seed ``training.seed + k`` (after the largest seed comes 0).
 
     Args:
         prepared: what to learn from, and the parts to stop and to judge by.
@@ -57,7 +58,7 @@ def fit_molecules(
         trained, result = _fit_member(
             prepared,
             network,
-            replace(training, seed=training.seed + member),
+            replace(training, seed=(training.seed + member) % (LARGEST_SEED + 1)),
             checkpoint=None if checkpoints is None else checkpoints / CHECKPOINT_FILE.format(member),
             resume=resume,
             progress=Silent() if progress is None else progress(member),

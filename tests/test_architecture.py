@@ -11,6 +11,7 @@ import graphattn
 PACKAGE = Path(graphattn.__file__).parent
 LAYERS = (
     "errors",
+    "checks",
     "adjacency",
     "convert",
     "featurize",

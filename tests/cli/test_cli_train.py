@@ -84,6 +84,17 @@ def test_several_targets_and_every_setting_reach_the_model(table, tmp_path):
     assert predictor.summary.split == "Bemis-Murcko scaffolds, molecules without rings apart"
 
 
+def test_the_largest_seed_trains_and_that_of_the_next_network_is_0(table, tmp_path):
+    common = ("train", table, "--target-column", "length", *SMALL, "--split-column", "part")
+    parts = ["part", *["train"] * 16, *["val"] * 4]
+    lines = [f"{line},{part}" for line, part in zip(table.read_text().splitlines(), parts, strict=True)]
+    table.write_text("\n".join(lines))
+    assert run(*common, "--seed", 2**32 - 1, "--ensemble", 2, "-o", tmp_path / "two").code == 0
+    assert run(*common, "--seed", 0, "-o", tmp_path / "one").code == 0
+    weights = [tmp_path / "two" / "weights-1.safetensors", tmp_path / "one" / "weights-0.safetensors"]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
 def test_classification_is_told_from_the_labels_or_asked_for(table, tmp_path):
     done = run("train", table, "--target-column", "long", "--output", tmp_path / "model", *SMALL)
     assert done.code == 0, done.err
@@ -146,6 +157,8 @@ def test_bad_rows_are_left_out_and_said_or_fail_before_work_starts(table, tmp_pa
         (["--target-column", "length", "--dataset", "solubility"], 2, "DATA and --dataset exclude each other"),
         (["--target-column", "length", "--heads", "3"], 2, "multiple of heads"),
         (["--target-column", "length", "--epochs", "0"], 2, "epochs must be at least 1, got 0"),
+        (["--target-column", "length", "--seed", "-1"], 2, "seed must be at least 0, got -1"),
+        (["--target-column", "length", "--seed", str(2**32)], 2, "seed must be between 0 and 4294967295"),
         (["--target-column", "length", "--split", "random", "--split-column", "name"], 2, "exclude each other"),
         (["--target-column", "length", "--split-column", "name"], 1, "'m0'"),
         (["--target-column", "length", "--split", "stratified"], 2, "stratified"),

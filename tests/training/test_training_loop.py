@@ -24,7 +24,7 @@ def state(network):
     return {name: tensor.numpy().tobytes() for name, tensor in network.state_dict().items()}
 
 
-def full_loss(network, dataset, task="regression", name="mse"):
+def full_loss(network, dataset, task="regression", name="auto"):
     """The loss over a whole data set in one batch."""
     with torch.no_grad():
         return loss_for(task, name)(network(dataset.batch(range(len(dataset)))), dataset.targets).item()
