@@ -8,6 +8,7 @@ import torch
 
 from graphattn.data.dataset import GraphDataset
 from graphattn.checks import LARGEST_SEED
+from graphattn.data.dataset import GraphDataset
 from graphattn.errors import SettingError
 from graphattn.model.config import NetworkConfig
 from graphattn.model.network import GraphTransformer, build_network
@@ -34,7 +35,7 @@ def fit_molecules(
 ) -> Predictor:
     """Train one network, or an ensemble of them, on rows made ready by :func:`graphattn.prepare.prepare_rows`.
 
-    Member k of an ensemble starts from, and learns with, the seed ``training.seed + k`` (after the largest seed comes 0).
+    Member k of an ensemble starts from, and learns with, the seed ``training.seed + k`` (after the largest, 0).
 
     Args:
         prepared: what to learn from, and the parts to stop and to judge by.

@@ -35,9 +35,7 @@ class TrainingConfig:
     warmup_epochs: Annotated[float, "epochs of rising learning rate, at most half the run"] = 2.0
     clip_norm: Annotated[float, "largest norm of the whole gradient; 0 switches clipping off"] = 1.0
     patience: Annotated[int, "epochs without a better validation loss before training stops"] = 20
-    loss: Annotated[Loss, "of regression, where auto is mse; a binary target takes the log loss, which is auto"] = (
-        "auto"
-    )
+    loss: Annotated[Loss, "of regression, where auto is mse; classes always take the log loss"] = "auto"
     seed: Annotated[int, "decides all that is random: initial weights, order of graphs, dropout, a random split"] = 0
     accelerator: Annotated[Accelerator, "auto takes a CUDA GPU where there is one, else the CPU"] = "auto"
     precision: Annotated[Precision, "bf16-mixed computes matrix products in bfloat16"] = "32-true"

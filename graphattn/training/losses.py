@@ -69,8 +69,8 @@ class MaskedLoss:
 def loss_for(task: Task, loss: Loss) -> MaskedLoss:
     """The loss of a task: log loss on logits for ``"binary"``, the chosen one for ``"regression"``.
 
-    ``"auto"`` is the squared error in a regression. Huber's loss is quadratic up to an error of 1 (one standard deviation
-    of a scaled target), then linear.
+    In a regression ``"auto"`` is the squared error. Huber's loss is quadratic up to an error of 1 (one standard
+    deviation of a scaled target), then linear.
 
     Raises:
         SettingError: no such task or loss, or a loss of regression for a binary task.
