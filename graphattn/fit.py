@@ -6,7 +6,6 @@ from pathlib import Path
 
 import torch
 
-from graphattn.data.dataset import GraphDataset
 from graphattn.checks import LARGEST_SEED
 from graphattn.data.dataset import GraphDataset
 from graphattn.errors import SettingError
