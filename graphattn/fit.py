@@ -6,9 +6,8 @@ from pathlib import Path
 
 import torch
 
-from graphattn.checks import LARGEST_SEED
+from graphattn.checks import LARGEST_SEED, whole_number
 from graphattn.data.dataset import GraphDataset
-from graphattn.errors import SettingError
 from graphattn.model.config import NetworkConfig
 from graphattn.model.network import GraphTransformer, build_network
 from graphattn.predict import Predictor, TrainingSummary
@@ -46,11 +45,10 @@ def fit_molecules(
         progress: what to show while member k learns; nothing unless given.
 
     Raises:
-        SettingError: ``ensemble`` is below 1.
+        SettingError: ``ensemble`` is no whole number of at least 1.
         TrainingError: as :func:`graphattn.training.loop.train`.
     """
-    if ensemble < 1:
-        raise SettingError(f"ensemble must be at least 1 network, got {ensemble}")
+    ensemble = whole_number("ensemble", ensemble, at_least=1)
     network = network or NetworkConfig()
     training = training or TrainingConfig()
     networks, results = [], []
