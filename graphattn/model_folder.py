@@ -267,7 +267,7 @@ def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Pred
             f"{folder}: the model now predicts {predictor.targets[column].name!r} of {molecules[row]!r} "
             f"{error[row, column]:.2g} {unit} away from what it said when it was saved. It was written "
             f"with RDKit {content['written_with']['rdkit']}, this is RDKit {version('rdkit')}: use that version, "
-            "train again, or load_model(folder, self_check=False) to accept other predictions"
+            "train again, or load it from Python with self_check=False and accept other predictions"
         )
 
 
