@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from graphattn.attention.scores import DotProduct as DotProduct
     from graphattn.convert import from_networkx as from_networkx
     from graphattn.convert import to_networkx as to_networkx
+    from graphattn.errors import GraphattnError as GraphattnError
+    from graphattn.errors import GraphattnWarning as GraphattnWarning
     from graphattn.estimators import MoleculeClassifier as MoleculeClassifier
     from graphattn.estimators import MoleculeRegressor as MoleculeRegressor
     from graphattn.explanation.attention import explain as explain
@@ -38,6 +40,8 @@ _HOME = {
     "EdgeTerms": "graphattn.attention.call",
     "GraphAttention": "graphattn.attention.layer",
     "GraphTransformer": "graphattn.model.network",
+    "GraphattnError": "graphattn.errors",
+    "GraphattnWarning": "graphattn.errors",
     "MoleculeClassifier": "graphattn.estimators",
     "MoleculeFeaturizer": "graphattn.featurize.molecule",
     "MoleculeRegressor": "graphattn.estimators",

@@ -3,8 +3,9 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,21 +14,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from graphattn.errors import GraphattnWarning, ModelFolderError, SettingError, ShapeError, TableError
+from graphattn.checks import LARGEST_SEED, whole_number
+from graphattn.errors import GraphattnWarning, ModelFolderError, SettingError
 from graphattn.featurize.molecule import MoleculeFeaturizer
 from graphattn.fit import fit_molecules
+from graphattn.inputs import as_classes, as_columns, as_molecules, as_numbers
 from graphattn.model.config import NetworkConfig
 from graphattn.model_folder import load_model, save_model
-from graphattn.predict import Label, Predictions, Target
+from graphattn.predict import Predictions, Predictor, Target
 from graphattn.prepare import Labels, left_out_message, prepare_rows
 from graphattn.training.config import Task, TrainingConfig
 from graphattn.training.progress import choose_progress
 
-LARGEST_SEED = 2**31 - 1
-
 
 class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """What both estimators share: the settings, and the way from rows to a fitted predictor."""
+
+    predictor_: Predictor
 
     def __init__(
         self,
@@ -113,7 +116,6 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
             }[predictor.task]
             raise ModelFolderError(f"{folder} holds a {kind} model; read it with graphattn.{reader}.load")
         model.predictor_ = predictor
-        model._single = len(predictor.targets) == 1
         return model
 
     def __sklearn_tags__(self) -> Tags:
@@ -124,9 +126,19 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         tags.target_tags.multi_output = True
         return tags
 
-    def _fit(self, molecules: list[object], labels: Labels, targets: Sequence[Target], *, strict: bool) -> None:
-        if not 0 < self.validation_fraction < 1:
-            raise SettingError(f"validation_fraction must be in (0, 1), got {self.validation_fraction}")
+    @property
+    def _flat(self) -> bool:
+        """Whether y was (rows,), so that predictions are too; a model of the command line had one column of it."""
+        one = len(self.predictor_.targets) == 1
+        return one and bool(self.predictor_.summary.training.get("flat_y", True))
+
+    def _fit(
+        self, molecules: list[object], labels: Labels, targets: Sequence[Target], *, flat: bool, strict: bool
+    ) -> None:
+        fraction = self.validation_fraction
+        if not isinstance(fraction, Real) or not 0 < fraction < 1:
+            raise SettingError(f"validation_fraction must be in (0, 1), got {fraction!r}")
+        ensemble = whole_number("ensemble", self.ensemble, at_least=1)
         network = NetworkConfig(**{field.name: getattr(self, field.name) for field in fields(NetworkConfig)})
         named = {field.name: getattr(self, field.name) for field in fields(TrainingConfig) if hasattr(self, field.name)}
         training = TrainingConfig(**named, seed=self._seed())
@@ -136,24 +148,32 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
             targets,
             task=self._task,
             featurizer=MoleculeFeaturizer(hydrogens=self.hydrogens, stereo=self.stereo),
-            fractions=(1 - self.validation_fraction, self.validation_fraction, 0.0),
+            fractions=(1 - fraction, fraction, 0.0),
             seed=training.seed,
             strict=strict,
         )
-        self.predictor_ = fit_molecules(
+        predictor = fit_molecules(
             prepared,
             network=network,
             training=training,
-            ensemble=self.ensemble,
+            ensemble=ensemble,
             progress=lambda member: choose_progress(
-                quiet=not self.verbose, label=f"network {member + 1} of {self.ensemble}" if self.ensemble > 1 else ""
+                quiet=not self.verbose, label=f"network {member + 1} of {ensemble}" if ensemble > 1 else ""
             ),
         )
+        settings = {**predictor.summary.training, "validation_fraction": float(fraction), "flat_y": flat}
+        self.predictor_ = replace(predictor, summary=replace(predictor.summary, training=settings))
 
     def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        seed = self.random_state
+        if seed is None or isinstance(seed, np.random.RandomState):
+            return int(check_random_state(seed).randint(2**31 - 1))
+        if not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
+            raise SettingError(
+                f"random_state must be an int from 0 to {LARGEST_SEED}, a numpy.random.RandomState or None, "
+                f"got {seed!r}"
+            )
+        return int(seed)
 
     def _predict(self, X: object, *, strict: bool) -> Predictions:  # noqa: N803 (scikit-learn's name)
         check_is_fitted(self)
@@ -216,10 +236,9 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):  # type: ignore[mis
             MoleculeError, ShapeError, TableError, TrainingError, SettingError: what cannot be used, and where.
         """
         molecules = as_molecules(X)
-        columns, names, single = as_columns(y, len(molecules))
-        labels = np.column_stack([_numbers(column, name) for column, name in zip(columns, names, strict=True)])
-        self._fit(molecules, labels, [Target(name) for name in names], strict=strict)
-        self._single = single
+        columns, names, flat = as_columns(y, len(molecules))
+        labels = np.column_stack([as_numbers(column, name) for column, name in zip(columns, names, strict=True)])
+        self._fit(molecules, labels, [Target(name) for name in names], flat=flat, strict=strict)
         return self
 
     def predict(self, X: object, *, strict: bool = False) -> npt.NDArray[np.float64]:  # noqa: N803
@@ -230,7 +249,7 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):  # type: ignore[mis
             NotFittedError: ``fit`` has not been called.
         """
         values = self._predict(X, strict=strict).values
-        return values[:, 0] if self._single else values
+        return values[:, 0] if self._flat else values
 
 
 class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -251,7 +270,7 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[m
         """The two labels of each target."""
         check_is_fitted(self)
         classes = [np.array(target.classes) for target in self.predictor_.targets]
-        return classes[0] if self._single else classes
+        return classes[0] if self._flat else classes
 
     def fit(self, X: object, y: object, *, strict: bool = False) -> Self:  # noqa: N803 (scikit-learn's name)
         """Learn from molecules and their classes.
@@ -265,10 +284,9 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[m
             MoleculeError, ShapeError, TableError, TrainingError, SettingError: what cannot be used, and where.
         """
         molecules = as_molecules(X)
-        columns, names, single = as_columns(y, len(molecules))
-        targets, labels = zip(*map(_encode, columns, names), strict=True)
-        self._fit(molecules, np.column_stack(labels), targets, strict=strict)
-        self._single = single
+        columns, names, flat = as_columns(y, len(molecules))
+        targets, labels = zip(*map(as_classes, columns, names), strict=True)
+        self._fit(molecules, np.column_stack(labels), targets, flat=flat, strict=strict)
         return self
 
     def predict_proba(
@@ -285,7 +303,7 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[m
         """
         values = self._predict(X, strict=strict).values
         each = [np.column_stack([1 - column, column]) for column in values.T]
-        return each[0] if self._single else each
+        return each[0] if self._flat else each
 
     def predict(self, X: object, *, strict: bool = False) -> npt.NDArray[Any]:  # noqa: N803 (scikit-learn's name)
         """The more probable class of every molecule, (rows,) or (rows, T) as ``y`` was.
@@ -305,61 +323,4 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[m
                 column = column.astype(float if column.dtype.kind in "biuf" else object)
                 column[unknown] = np.nan
             columns.append(column)
-        return columns[0] if self._single else np.column_stack(columns)
-
-
-def as_molecules(X: object) -> list[object]:  # noqa: N803 (scikit-learn's name)
-    """The molecules of a list, array, series or single column, as a list.
-
-    Raises:
-        ShapeError: a single string, or more than one column.
-    """
-    if isinstance(X, str) or not isinstance(X, Iterable):
-        raise ShapeError(f"X is {X!r}; pass a list of molecules, also for a single one")
-    shape = tuple(getattr(X, "shape", ()))
-    if len(shape) == 2 and shape[1] == 1:
-        return list(np.asarray(X, dtype=object)[:, 0])
-    if len(shape) > 1:
-        raise ShapeError(f"X has shape {shape}; pass one molecule per row, (rows,) or (rows, 1)")
-    return list(X)
-
-
-def as_columns(y: object, rows: int) -> tuple[list[list[Any]], list[str], bool]:
-    """The columns of y, their names ("y", or "y0", "y1", ... unless y names them), and whether y was one column flat.
-
-    Raises:
-        ShapeError: y is not (rows,) or (rows, T).
-    """
-    values = np.asarray(y, dtype=object)
-    if values.ndim not in {1, 2} or len(values) != rows or not values.size:
-        raise ShapeError(f"y has shape {values.shape}; {rows} molecules need (rows,) or (rows, targets)")
-    single = values.ndim == 1
-    columns = values.reshape(rows, -1).T.tolist()
-    names = [f"y{number}" for number in range(len(columns))]
-    if len(columns) == 1:
-        names = ["y"]
-    if single and getattr(y, "name", None) is not None:
-        names = [str(y.name)]  # type: ignore[attr-defined]
-    elif hasattr(y, "columns"):
-        names = [str(name) for name in y.columns]
-    return columns, names, single
-
-
-def _numbers(column: Sequence[object], name: str) -> Labels:
-    try:
-        return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TableError(f"target {name!r} holds something that is no number: {error}; NaN is a missing one") from error
-
-
-def _encode(column: Sequence[Any], name: str) -> tuple[Target, Labels]:
-    """A target with its two classes, sorted, and the labels as 0, 1 and NaN."""
-    missing = np.array([value is None or value != value for value in column])  # noqa: PLR0124 (NaN differs from itself)
-    observed = [value for value, gone in zip(column, missing, strict=True) if not gone]
-    classes: tuple[Label, ...] = tuple(np.unique(np.array(observed)).tolist())
-    if len(classes) != 2:
-        shown = ", ".join(map(repr, classes[:5])) or "none"
-        raise TableError(f"target {name!r} has {len(classes)} classes ({shown}); a binary target needs exactly two")
-    labels = np.full(len(column), np.nan)
-    labels[~missing] = [float(value == classes[1]) for value in observed]
-    return Target(name, classes=classes), labels
+        return columns[0] if self._flat else np.column_stack(columns)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
+from graphattn.checks import LARGEST_SEED, whole_number
 from graphattn.data.dataset import GraphDataset
-from graphattn.errors import SettingError
 from graphattn.model.config import NetworkConfig
 from graphattn.model.network import GraphTransformer, build_network
 from graphattn.predict import Predictor, TrainingSummary
@@ -33,7 +33,7 @@ def fit_molecules(
 ) -> Predictor:
     """Train one network, or an ensemble of them, on rows made ready by :func:`graphattn.prepare.prepare_rows`.
 
-    Member k of an ensemble starts from, and learns with, the seed ``training.seed + k``.
+    Member k of an ensemble starts from, and learns with, the seed ``training.seed + k`` (after the largest, 0).
 
     Args:
         prepared: what to learn from, and the parts to stop and to judge by.
@@ -45,11 +45,10 @@ def fit_molecules(
         progress: what to show while member k learns; nothing unless given.
 
     Raises:
-        SettingError: ``ensemble`` is below 1.
+        SettingError: ``ensemble`` is no whole number of at least 1.
         TrainingError: as :func:`graphattn.training.loop.train`.
     """
-    if ensemble < 1:
-        raise SettingError(f"ensemble must be at least 1 network, got {ensemble}")
+    ensemble = whole_number("ensemble", ensemble, at_least=1)
     network = network or NetworkConfig()
     training = training or TrainingConfig()
     networks, results = [], []
@@ -57,7 +56,7 @@ def fit_molecules(
         trained, result = _fit_member(
             prepared,
             network,
-            replace(training, seed=training.seed + member),
+            replace(training, seed=(training.seed + member) % (LARGEST_SEED + 1)),
             checkpoint=None if checkpoints is None else checkpoints / CHECKPOINT_FILE.format(member),
             resume=resume,
             progress=Silent() if progress is None else progress(member),

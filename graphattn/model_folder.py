@@ -9,9 +9,10 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatch
+from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -19,17 +20,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
+from torch import Tensor
+from torch.nn import Module
 
 import graphattn
 from graphattn.data.scaling import TargetScaler
 from graphattn.errors import GraphattnError, ModelFolderError
 from graphattn.featurize.molecule import MoleculeFeaturizer
 from graphattn.model.config import NetworkConfig
-from graphattn.model.network import GraphTransformer, build_network
+from graphattn.model.network import build_network
+from graphattn.model_entries import check_entries
 from graphattn.predict import Predictor, Target, TrainingSummary
-from graphattn.training.config import TASKS
 
 MODEL_FILE = "model.json"
 WEIGHTS_FILE = "weights-{}.safetensors"
@@ -85,6 +89,9 @@ def _replace(folder: Path, new: Path, old: Path) -> None:
 
 def check_place(folder: Path) -> None:
     """Raise ModelFolderError unless ``folder`` is free, empty, or a model folder and nothing else, to be replaced."""
+    above = next(place for place in folder.absolute().parents if place.exists())
+    if not above.is_dir():
+        raise ModelFolderError(f"{above} is a file, so there can be no folder {folder}; name another place")
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -116,7 +123,7 @@ def load_model(folder: str | os.PathLike[str], *, self_check: bool = True) -> Pr
     content = read_model_file(folder)
     try:
         predictor = _predictor(folder, content)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ModelFolderError(f"{folder / MODEL_FILE} lacks or misplaces an entry: {error!r}") from error
     except ModelFolderError:
         raise
@@ -139,12 +146,14 @@ def read_model_file(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFolderError(f"{folder} holds no {MODEL_FILE}, so it is no model folder of graphattn")
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFolderError(f"{file} is truncated or damaged: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelFolderError(f"{file} does not say format {FORMAT!r}: another program wrote it")
     found = content.get("format_version")
-    if not isinstance(found, int) or found > FORMAT_VERSION:
+    if type(found) is not int or found < 1:
+        raise ModelFolderError(f"{file} has format version {found!r}, which no graphattn wrote; wanted a whole number")
+    if found > FORMAT_VERSION:
         raise ModelFolderError(
             f"{file} has format version {found!r}, written by graphattn {content.get('library_version')}; "
             f"graphattn {graphattn.__version__} reads versions up to {FORMAT_VERSION}: upgrade it"
@@ -152,6 +161,7 @@ def read_model_file(folder: str | os.PathLike[str]) -> dict[str, Any]:
     claimed = content.pop("sha256", None)
     if claimed != _sha256(_canonical(content)):
         raise ModelFolderError(f"{file} was changed after it was saved: its content and its SHA-256 differ")
+    check_entries(content, file)
     return content
 
 
@@ -177,34 +187,39 @@ def _content(predictor: Predictor, weights_sha256: Sequence[str]) -> dict[str, A
 
 
 def _predictor(folder: Path, content: Mapping[str, Any]) -> Predictor:
-    if content["task"] not in TASKS:
-        raise ModelFolderError(f"{folder / MODEL_FILE} has task {content['task']!r}; wanted one of {', '.join(TASKS)}")
     featurizer = MoleculeFeaturizer.from_settings(content["featurizer"])
     config = NetworkConfig(**content["network"])
     targets = tuple(Target(target["name"], target["unit"], tuple(target["classes"])) for target in content["targets"])
+    scaler = None if content["scaler"] is None else TargetScaler.from_settings(content["scaler"])
+    if scaler is not None and len(scaler.mean) != len(targets):
+        raise ModelFolderError(f"{folder / MODEL_FILE} has a scaler of {len(scaler.mean)} for {len(targets)} targets")
+    build = partial(
+        build_network,
+        config,
+        node_widths=[column.width for column in featurizer.node_columns],
+        edge_widths=[column.width for column in featurizer.edge_columns],
+        out_channels=len(targets),
+    )
     networks = []
     for member, sha256 in enumerate(content["weights_sha256"]):
-        network = build_network(
-            config,
-            node_widths=[column.width for column in featurizer.node_columns],
-            edge_widths=[column.width for column in featurizer.edge_columns],
-            out_channels=len(targets),
-        )
-        _load_weights(network, folder / WEIGHTS_FILE.format(member), sha256)
+        file = folder / WEIGHTS_FILE.format(member)
+        weights = _read_weights(file, sha256)
+        _check_weights(weights, config, build, file)
+        network = build()
+        network.load_state_dict(weights)
         networks.append(network.eval())
-    scaler = content["scaler"]
     return Predictor(
         featurizer=featurizer,
         network_config=config,
         networks=tuple(networks),
         targets=targets,
         task=content["task"],
-        scaler=None if scaler is None else TargetScaler.from_settings(scaler),
+        scaler=scaler,
         summary=TrainingSummary.from_settings(content["training"]),
     )
 
 
-def _load_weights(network: GraphTransformer, file: Path, sha256: str) -> None:
+def _read_weights(file: Path, sha256: str) -> dict[str, Tensor]:
     if not file.is_file():
         raise ModelFolderError(f"{file} is missing; copy the model folder again, with all of its files")
     raw = file.read_bytes()
@@ -214,16 +229,28 @@ def _load_weights(network: GraphTransformer, file: Path, sha256: str) -> None:
             f"{sha256[:12]}; it is truncated, damaged or of another model"
         )
     try:
-        weights = load(raw)
+        return load(raw)
     except SafetensorError as error:
         raise ModelFolderError(f"{file} is no safetensors file: {error}") from error
-    wanted = network.state_dict()
+
+
+def _check_weights(
+    weights: Mapping[str, Tensor], config: NetworkConfig, build: Callable[[], Module], file: Path
+) -> None:
+    """Refuse weights of another network than ``config`` describes, before memory is taken for one of its size."""
+    held = sum(tensor.numel() for tensor in weights.values())
+    if held < config.layers * config.channels:  # the norm of a layer alone has as many
+        raise ModelFolderError(
+            f"{file} holds {held} numbers, too few for {config.layers} layers of {config.channels} channels, "
+            f"which {MODEL_FILE} says the network has"
+        )
+    with torch.device("meta"):  # shapes without numbers
+        wanted = build().state_dict()
     for name in chain(wanted, weights):
         got = tuple(weights[name].shape) if name in weights else "nothing"
         want = tuple(wanted[name].shape) if name in wanted else "nothing"
         if got != want:
             raise ModelFolderError(f"{file} has {got} for the tensor {name!r} where the network has {want}")
-    network.load_state_dict(weights)
 
 
 def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Predictor) -> None:
@@ -240,7 +267,7 @@ def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Pred
             f"{folder}: the model now predicts {predictor.targets[column].name!r} of {molecules[row]!r} "
             f"{error[row, column]:.2g} {unit} away from what it said when it was saved. It was written "
             f"with RDKit {content['written_with']['rdkit']}, this is RDKit {version('rdkit')}: use that version, "
-            "train again, or load_model(folder, self_check=False) to accept other predictions"
+            "train again, or load it from Python with self_check=False and accept other predictions"
         )
 
 

@@ -15,7 +15,7 @@ from graphattn.data.dataset import GraphDataset
 from graphattn.data.packed import PackedGraphs
 from graphattn.data.scaling import TargetScaler, check_targets, labeled_rows
 from graphattn.data.split import Split, column_split, random_split, scaffold_split
-from graphattn.errors import GraphattnWarning, ShapeError, SplitError, TableError, TrainingError
+from graphattn.errors import GraphattnWarning, SettingError, ShapeError, SplitError, TableError, TrainingError
 from graphattn.featurize.identity import canonical_smiles
 from graphattn.featurize.molecule import MoleculeFeaturizer
 from graphattn.featurize.reading import shown
@@ -102,7 +102,10 @@ def prepare_rows(
         TableError: a label that cannot be, or a target without one.
         TrainingError: a target that the training part says too little about.
         SplitError: a split that cannot be made.
+        SettingError: ``acyclic`` without a scaffold split.
     """
+    if acyclic != "together" and not (isinstance(split, str) and split == "scaffold"):
+        raise SettingError(f"acyclic {acyclic!r} is for a scaffold split, and this is another one; leave it out")
     molecules = list(molecules)
     if labels.shape != (len(molecules), len(targets)):
         raise ShapeError(
@@ -110,6 +113,7 @@ def prepare_rows(
             f"need {(len(molecules), len(targets))}"
         )
     name_row = name_row or (lambda position: f"row {position + 1} of {len(molecules)}")
+    found_by_values = task == "auto"
     task, task_reason = _decide_task(labels, task)
     _check_labels(labels, targets, task, name_row)
     featurizer = featurizer or MoleculeFeaturizer()
@@ -122,7 +126,7 @@ def prepare_rows(
     _warn_left_out(molecules, rows, labeled)
     groups = [canonical_smiles(molecules[position]) for position in kept]
     conflicts = _warn_conflicts(groups, labels[list(kept)], kept)
-    parts, split_reason = _split(split, fractions, acyclic, seed, molecules, groups, kept)
+    parts, split_reason = _split(split, fractions, acyclic, seed, molecules, groups, kept, name_row)
     dataset = GraphDataset(
         graphs=PackedGraphs.from_data([graph for position in kept if (graph := graphs[position]) is not None]),
         targets=torch.from_numpy(labels[list(kept)]),
@@ -133,7 +137,7 @@ def prepare_rows(
     train_targets = dataset.targets[torch.as_tensor(parts.train)]
     check_targets(train_targets, names)
     if task == "binary":
-        _check_classes(train_targets, names)
+        _check_classes(train_targets, names, found_by_values=found_by_values)
     return PreparedRows(
         featurizer=featurizer,
         targets=tuple(targets),
@@ -229,6 +233,7 @@ def _split(
     molecules: Sequence[Any],
     groups: Sequence[str],
     kept: Sequence[int],
+    name_row: Callable[[int], str],
 ) -> tuple[Split, str]:
     """The split of the kept rows, and what it is in words; ``molecules`` are all that were given."""
     if isinstance(rule, Split):
@@ -245,15 +250,18 @@ def _split(
         raise SplitError(f"split must be 'random', 'scaffold', one mark per row, or a Split, got {rule!r}")
     if len(rule) != len(molecules):
         raise ShapeError(f"the split has {len(rule)} marks for {len(molecules)} rows; give one mark per row")
-    return column_split([rule[position] for position in kept], seed=seed, groups=groups), "marks in the table"
+    marks = [rule[position] for position in kept]
+    by_marks = column_split(marks, seed=seed, groups=groups, name_row=lambda index: name_row(kept[index]))
+    return by_marks, "marks in the table"
 
 
-def _check_classes(labels: Tensor, names: Sequence[str]) -> None:
+def _check_classes(labels: Tensor, names: Sequence[str], *, found_by_values: bool) -> None:
     """A binary target needs both of its classes among the training rows (G, T)."""
+    amounts = "; or ask for task regression, if its values are amounts and not classes" if found_by_values else ""
     for name, column in zip(names, labels.T, strict=True):
         observed = column[~column.isnan()]
         if (observed == observed[0]).all():
             raise TrainingError(
                 f"target {name!r} is {float(observed[0]):g} in all {len(observed)} labeled training rows; "
-                "a binary target needs both classes there: leave it out, or split otherwise"
+                f"a binary target needs both classes there: leave it out, or split otherwise{amounts}"
             )

@@ -11,6 +11,7 @@ import graphattn
 PACKAGE = Path(graphattn.__file__).parent
 LAYERS = (
     "errors",
+    "checks",
     "adjacency",
     "convert",
     "featurize",
@@ -19,9 +20,11 @@ LAYERS = (
     "model",
     "training",
     "predict",
+    "model_entries",
     "model_folder",
     "prepare",
     "fit",
+    "inputs",
     "estimators",
     "explanation",
     "cli",

@@ -1,6 +1,7 @@
 """The scikit-learn estimators: shapes as fitted, labels as given, and at home in scikit-learn's own tools."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
-from tiny_models import MOLECULES, made_up_values
+from tiny_models import MOLECULES, made_up_values, tiny_predictor
 
 import graphattn as ga
 from graphattn.errors import GraphattnWarning, ModelFolderError, MoleculeError, SettingError, ShapeError, TableError
@@ -109,7 +110,7 @@ def test_input_that_does_not_fit_is_refused(regressor):
         regressor.predict(np.full((2, 3), "C"))
     with pytest.raises(ShapeError, match=re.escape("y has shape (1,); 2 molecules need (rows,) or (rows, targets)")):
         MoleculeRegressor(**SMALL).fit(["C", "CC"], [1.0])
-    with pytest.raises(TableError, match=r"target 'y' holds something that is no number: .*'tall'"):
+    with pytest.raises(TableError, match="row 1 of 2: target 'y' is 'tall', which cannot be read as a number"):
         MoleculeRegressor(**SMALL).fit(["C", "CC"], ["tall", "short"])
     with pytest.raises(
         TableError, match=re.escape("target 'y' has 3 classes (1, 2, 3); a binary target needs exactly")
@@ -119,8 +120,33 @@ def test_input_that_does_not_fit_is_refused(regressor):
         MoleculeClassifier(**SMALL).fit(["C", "CC"], [np.nan, None])
     with pytest.raises(SettingError, match=re.escape("validation_fraction must be in (0, 1), got 1.5")):
         MoleculeRegressor(**SMALL, validation_fraction=1.5).fit(["C", "CC"], [1, 2])
+    with pytest.raises(ShapeError, match="X has no rows; a model needs molecules to learn from"):
+        MoleculeRegressor(**SMALL).fit([], [])
     with pytest.raises(SettingError, match="must be a multiple of heads"):
         MoleculeRegressor(**SMALL | {"heads": 3}).fit(list(MOLECULES), LENGTHS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ensemble": 1.5}, "ensemble must be a whole number, got 1.5"),
+        ({"ensemble": True}, "ensemble must be a whole number, got True"),
+        ({"ensemble": 0}, "ensemble must be at least 1, got 0"),
+        ({"random_state": -1}, "random_state must be an int from 0 to 4294967295, a numpy.random.RandomState or None"),
+        ({"random_state": 2**32}, "or None, got 4294967296"),
+        ({"random_state": "seven"}, "or None, got 'seven'"),
+        ({"validation_fraction": "half"}, "validation_fraction must be in (0, 1), got 'half'"),
+        ({"stereo": "no"}, "stereo must be True or False, got 'no'"),
+    ],
+    ids=str,
+)
+def test_settings_out_of_range_are_refused(settings, message):
+    with pytest.raises(SettingError, match=re.escape(message)):
+        MoleculeRegressor(**SMALL | settings).fit(list(MOLECULES), LENGTHS)
+
+
+def test_an_ensemble_may_be_a_number_of_numpy():
+    assert len(MoleculeRegressor(**SMALL, ensemble=np.int64(2)).fit(MOLECULES, LENGTHS).predictor_.networks) == 2
 
 
 def test_classes_are_the_labels_given(classifier):
@@ -202,6 +228,58 @@ def test_saved_and_loaded_it_is_the_same_estimator(name, request, tmp_path):
     assert np.array_equal(loaded.predict(MOLECULES), model.predict(MOLECULES))
     assert loaded.get_params() == model.get_params()
     assert loaded.history_ == model.history_
+
+
+def loaded_again(model, folder):
+    model.save(folder)
+    return type(model).load(folder)
+
+
+@pytest.mark.parametrize("y", [LENGTHS, LENGTHS[:, None], np.column_stack([LENGTHS, LENGTHS])], ids=np.shape)
+def test_a_loaded_model_knows_the_shape_of_y_and_the_validation_fraction(y, tmp_path):
+    model = MoleculeRegressor(**SMALL, validation_fraction=np.float32(0.25)).fit(MOLECULES, y)
+    loaded = loaded_again(model, tmp_path / "model")
+    assert loaded.predict(["C"]).shape == model.predict(["C"]).shape == (1, *y.shape[1:])
+    assert loaded.validation_fraction == 0.25
+
+
+def test_a_loaded_classifier_knows_the_shape_of_y(tmp_path):
+    loaded = loaded_again(MoleculeClassifier(**SMALL).fit(MOLECULES, LONG[:, None]), tmp_path / "model")
+    assert loaded.predict(["C"]).shape == (1, 1)
+    assert [classes.tolist() for classes in loaded.classes_] == [[False, True]]
+
+
+@pytest.mark.parametrize("single", [True, False], ids=["one target", "two targets"])
+def test_a_model_that_does_not_say_the_shape_of_y_still_loads(single, tmp_path):
+    """As folders of before, and those of the command line."""
+    predictor = MoleculeRegressor(**SMALL).fit(MOLECULES, LENGTHS).predictor_ if single else tiny_predictor()
+    own = {"flat_y", "validation_fraction"}
+    training = {name: value for name, value in predictor.summary.training.items() if name not in own}
+    ga.save_model(replace(predictor, summary=replace(predictor.summary, training=training)), tmp_path / "model")
+    loaded = MoleculeRegressor.load(tmp_path / "model")
+    assert loaded.predict(["C"]).shape == ((1,) if single else (1, 2))
+    assert loaded.validation_fraction == MoleculeRegressor().validation_fraction
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (LONG, [False, True]),
+        (list(np.where(LONG, np.int8(7), np.int8(-7))), [-7, 7]),
+        (np.where(LONG, 0.5, -0.5).astype(np.float32), [-0.5, 0.5]),
+        ([np.str_("b" if long else "a") for long in LONG], ["a", "b"]),
+        (pd.Series(np.where(LONG, "b", "a"), dtype="category"), ["a", "b"]),
+        ([1 if long else 2.5 for long in LONG], [1.0, 2.5]),
+    ],
+    ids=["bool", "int8", "float32", "np.str_", "category", "int and float"],
+)
+def test_classes_are_sorted_and_survive_saving(labels, classes, tmp_path):
+    model = MoleculeClassifier(**SMALL).fit(MOLECULES, labels)
+    loaded = loaded_again(model, tmp_path / "model")
+    for each in (model, loaded):
+        assert each.classes_.tolist() == classes
+        assert each.classes_.dtype.kind == np.array(classes).dtype.kind
+    assert np.array_equal(loaded.predict(MOLECULES), model.predict(MOLECULES))
 
 
 def test_a_model_of_the_other_kind_is_refused_with_the_right_name(regressor, classifier, tmp_path):

@@ -70,8 +70,10 @@ def test_members_of_an_ensemble_are_the_networks_of_the_seeds_that_follow():
             ensemble.networks[1].state_dict().values(), alone.networks[0].state_dict().values(), strict=True
         )
     )
-    with pytest.raises(SettingError, match="ensemble must be at least 1 network, got 0"):
+    with pytest.raises(SettingError, match="ensemble must be at least 1, got 0"):
         fit_molecules(prepared_rows(), ensemble=0)
+    with pytest.raises(SettingError, match=r"ensemble must be a whole number, got 1\.5"):
+        fit_molecules(prepared_rows(), ensemble=1.5)
 
 
 def test_a_run_resumes_from_its_checkpoints_to_the_same_bits(tmp_path):

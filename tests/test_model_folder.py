@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 import subprocess
 import sys
@@ -119,6 +120,10 @@ def test_nothing_but_a_model_folder_is_replaced(tmp_path):
         ModelFolderError, match=r"other holds 'model\.json' but no model\.json of graphattn, so it is left"
     ):
         save_model(tiny_predictor(), tmp_path / "other")
+    with pytest.raises(
+        ModelFolderError, match=r"chapter1\.txt is a file, so there can be no folder .*/deep/model; name another place"
+    ):
+        save_model(tiny_predictor(), tmp_path / "thesis" / "chapter1.txt" / "deep" / "model")
     (tmp_path / "empty").mkdir()
     save_model(tiny_predictor(), tmp_path / "empty")
     (tmp_path / "empty" / "my notes.txt").write_text("precious")
@@ -178,6 +183,28 @@ def test_a_truncated_description_is_refused(folder):
         load_model(folder)
     (folder / "model.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ModelFolderError, match=r"model\.json is truncated or damaged: 'utf-8' codec"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "maximum recursion depth|[Tt]oo many nested"),
+        ('{"format": ' + "[" * 100_000 + "]" * 100_000 + "}", "maximum recursion depth|[Tt]oo many nested"),
+        ("1" * 5000, "Exceeds the limit"),
+    ],
+    ids=["deep and open", "deep", "a number of 5000 digits"],
+)
+def test_json_made_to_break_the_reader_is_refused(folder, text, message):
+    (folder / "model.json").write_text(text)
+    with pytest.raises(ModelFolderError, match=rf"model\.json is truncated or damaged: .*({message})"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("version", [True, 1.0, 0, -1, "1", None, [1]])
+def test_a_version_that_none_wrote_is_refused(folder, version):
+    rewrite(folder, lambda content: content.update(format_version=version))
+    with pytest.raises(ModelFolderError, match=re.escape(f"has format version {version!r}, which no graphattn wrote")):
         load_model(folder)
 
 
@@ -264,7 +291,7 @@ def test_weights_of_another_network_are_refused_by_the_tensor(folder, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content.pop("targets"), "lacks or misplaces an entry: KeyError\\('targets'\\)"),
+        (lambda content: content.pop("targets"), "model.json lacks the entry 'targets'"),
         (lambda content: content["network"].update(wings=2), "lacks or misplaces an entry: TypeError.*'wings'"),
         (lambda content: content.update(task="ranking"), "has task 'ranking'; wanted one of regression, binary"),
         (lambda content: content["network"].update(heads=3), "does not fit this version of graphattn: .*heads"),
@@ -278,9 +305,134 @@ def test_a_description_that_cannot_be_is_refused(folder, change, message):
         load_model(folder)
 
 
+FORGED = {
+    "no self-check": (lambda content: content.pop("self_check"), "model.json lacks the entry 'self_check'"),
+    "an empty self-check": (
+        lambda content: content.update(self_check={"molecules": [], "predictions": []}),
+        "self_check has [] as molecules; wanted at least one SMILES",
+    ),
+    "a self-check of numbers": (
+        lambda content: content["self_check"].update(molecules=[1, 2, 3, 4, 5, 6]),
+        "self_check has [1, 2, 3, 4, 5, 6] as molecules; wanted at least one SMILES",
+    ),
+    "a self-check too short": (
+        lambda content: content["self_check"]["predictions"].pop(),
+        "self_check has 5 predictions for 6 molecules",
+    ),
+    "a self-check of one target": (
+        lambda content: content["self_check"]["predictions"].__setitem__(2, [0.5]),
+        "self_check: predictions[2] is [0.5]; wanted one number for each of 2 targets",
+    ),
+    "a self-check of text": (
+        lambda content: content["self_check"].update(predictions="abcdef"),
+        "self_check has 'abcdef' as 'predictions'; wanted a list",
+    ),
+    "no weights": (
+        lambda content: content.update(weights_sha256=[]),
+        "has [] as weights_sha256; wanted the SHA-256 of",
+    ),
+    "weights of null": (lambda content: content.update(weights_sha256=[None]), "has [None] as weights_sha256"),
+    "weights as text": (lambda content: content.update(weights_sha256="ab"), "has 'ab' as 'weights_sha256'; wanted a"),
+    "a billion layers": (
+        lambda content: content["network"].update(layers=10**9),
+        "numbers, too few for 1000000000 layers of 8 channels, which model.json says the network has",
+    ),
+    "a billion channels": (
+        lambda content: content["network"].update(channels=10**9),
+        "numbers, too few for 1 layers of 1000000000 channels",
+    ),
+    "as many channels as the file might hold": (
+        lambda content: content["network"].update(channels=1000),
+        "for the tensor 'embed.table' where the network has (78, 1000)",
+    ),
+    "a layer more": (
+        lambda content: content["network"].update(layers=2),
+        "has nothing for the tensor 'blocks.1.attention_norm.weight'",
+    ),
+    "layers of half": (lambda content: content["network"].update(layers=1.5), "layers must be a whole number, got 1.5"),
+    "a network that is a list": (lambda content: content.update(network=[]), "has [] as 'network'; wanted an object"),
+    "a featurizer that is null": (
+        lambda content: content.update(featurizer=None),
+        "has None as 'featurizer'; wanted an",
+    ),
+    "versions as text": (lambda content: content.update(written_with="rdkit"), "has 'rdkit' as 'written_with'; wanted"),
+    "no RDKit version": (lambda content: content["written_with"].pop("rdkit"), "written_with lacks the entry 'rdkit'"),
+    "no targets": (lambda content: content.update(targets=[]), "targets is empty; a model has at least one target"),
+    "a target that is text": (
+        lambda content: content["targets"].__setitem__(1, "odd"),
+        "targets[1] is 'odd'; wanted an object with name, unit, classes",
+    ),
+    "a target without name": (
+        lambda content: content["targets"][1].update(name=None),
+        "targets[1] has None as 'name'; wanted a text",
+    ),
+    "classes of a regression": (
+        lambda content: content["targets"][0].update(classes=[0, 1]),
+        "targets[0] has the classes [0, 1]; wanted 0 labels",
+    ),
+    "no scaler of a regression": (
+        lambda content: content.update(scaler=None),
+        "has the scaler None with task 'regression'",
+    ),
+    "a scaler of three": (
+        lambda content: content["scaler"].update(mean=[0, 0, 0], std=[1, 1, 1]),
+        "has a scaler of 3 for 2 targets",
+    ),
+    "a scaler beyond floats": (
+        lambda content: content["scaler"].update(mean=[10**400, 0]),
+        "lacks or misplaces an entry: OverflowError",
+    ),
+    "a scaler that is a list": (
+        lambda content: content.update(scaler=[]),
+        "has [] as 'scaler'; wanted an object or null",
+    ),
+    "training of another ensemble": (
+        lambda content: content["training"].update(best_epochs=[1, 2, 3]),
+        "training has 3 best_epochs for 1 weights files",
+    ),
+    "training settings as text": (
+        lambda content: content["training"].update(training="long"),
+        "training has 'long' as 'training'; wanted an object",
+    ),
+    "scores that are no list": (
+        lambda content: content["training"]["scores"].update(test=5),
+        "training has 5 as scores of test; wanted a list",
+    ),
+    "a score that is text": (
+        lambda content: content["training"]["scores"]["test"][0]["values"].update(rmse="low"),
+        "training: scores of test[0] has {'rmse': 'low',",
+    ),
+    "a self-check beyond floats": (
+        lambda content: content["self_check"]["predictions"][0].__setitem__(1, 10**400),
+        "self_check: predictions[0] is [",
+    ),
+    "a history of numbers": (
+        lambda content: content["training"].update(histories=[[1, 2]]),
+        "lacks or misplaces an entry: TypeError",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_forged_description_is_refused_by_name_though_its_hash_fits(folder, what):
+    change, message = FORGED[what]
+    rewrite(folder, change)
+    for self_check in (True, False):
+        with pytest.raises(ModelFolderError, match=re.escape(message)):
+            load_model(folder, self_check=self_check)
+
+
+@pytest.mark.parametrize("classes", [[0], [1, 1], ["a", None], [[0], [1]]], ids=str)
+def test_forged_classes_are_refused(classes, tmp_path):
+    save_model(tiny_predictor("binary"), tmp_path / "model")
+    rewrite(tmp_path / "model", lambda content: content["targets"][0].update(classes=classes))
+    with pytest.raises(ModelFolderError, match=re.escape(f"targets[0] has the classes {classes}; wanted 2 labels")):
+        load_model(tmp_path / "model")
+
+
 def test_a_binary_model_is_checked_by_its_probabilities(tmp_path):
     save_model(tiny_predictor("binary"), tmp_path / "model")
-    rewrite(tmp_path / "model", lambda content: content["self_check"]["predictions"].insert(0, [None, 0.5]))
+    rewrite(tmp_path / "model", lambda content: content["self_check"]["predictions"].insert(0, [math.nan, 0.5]))
     rewrite(tmp_path / "model", lambda content: content["self_check"]["predictions"].pop())
     with pytest.raises(ModelFolderError, match=r"now predicts 'length' of 'C' inf of probability away"):
         load_model(tmp_path / "model")

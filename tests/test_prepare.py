@@ -8,7 +8,15 @@ import pytest
 from tiny_models import MOLECULES, made_up_values
 
 from graphattn.data.split import Split
-from graphattn.errors import GraphattnWarning, MoleculeError, ShapeError, SplitError, TableError, TrainingError
+from graphattn.errors import (
+    GraphattnWarning,
+    MoleculeError,
+    SettingError,
+    ShapeError,
+    SplitError,
+    TableError,
+    TrainingError,
+)
 from graphattn.predict import Target
 from graphattn.prepare import prepare_rows
 
@@ -111,9 +119,17 @@ def test_a_constant_target_is_kept_with_a_warning_that_names_it():
 
 
 def test_a_binary_target_needs_both_classes_in_the_training_part():
-    wanted = "target 'y' is 0 in all 2 labeled training rows; a binary target needs both classes there"
-    with pytest.raises(TrainingError, match=wanted):
-        prepare(["C", "CC", "CCC"], [0, 0, 1], split=Split((0, 1), (2,), ()))
+    wanted = (
+        "target 'y' is 0 in all 2 labeled training rows; a binary target needs both classes there: "
+        "leave it out, or split otherwise"
+    )
+    split = Split((0, 1), (2,), ())
+    with pytest.raises(TrainingError, match=f"^{wanted}$"):
+        prepare(["C", "CC", "CCC"], [0, 0, 1], split=split, task="binary")
+    with pytest.raises(
+        TrainingError, match=f"^{wanted}; or ask for task regression, if its values are amounts and not"
+    ):
+        prepare(["C", "CC", "CCC"], [0, 0, 1], split=split)
 
 
 def test_duplicates_stay_together_and_their_conflict_is_named():
@@ -139,7 +155,7 @@ def test_duplicates_that_agree_or_lack_a_label_are_no_conflict():
 
 @pytest.mark.parametrize("split", ["random", "scaffold"])
 def test_splits_by_name_use_every_row_once(split):
-    prepared = prepare(MOLECULES, made_up_values(), split=split, acyclic="apart")
+    prepared = prepare(MOLECULES, made_up_values(), split=split, acyclic="apart" if split == "scaffold" else "together")
     assert sorted(row for rows in prepared.parts.values() for row in rows) == list(range(len(MOLECULES)))
     assert all(len(rows) for rows in prepared.parts.values())
 
@@ -159,6 +175,23 @@ def test_marks_and_positions_decide_the_parts_of_the_rows_given():
             "valid": [15, 16, 17],
             "test": [18, 19, 20],
         }
+
+
+def test_a_wrong_mark_is_refused_by_the_row_that_was_given():
+    marks = ["train", "train", "val", "oops", "test"]
+    with (
+        pytest.warns(GraphattnWarning, match="2 of 5 rows left out"),
+        pytest.raises(
+            SplitError, match=r"^row 4 of 5 is marked 'oops' in the split column; mark every row with one of"
+        ),
+    ):
+        prepare(["", "C", "C1", "CC", "CCC"], [1, 2, 3, 4, 5], split=marks)
+
+
+@pytest.mark.parametrize("split", ["random", ["train"] * 20, Split((0, 1), (2,), ())])
+def test_acyclic_without_a_scaffold_split_is_refused(split):
+    with pytest.raises(SettingError, match="acyclic 'apart' is for a scaffold split, and this is another one"):
+        prepare(MOLECULES, made_up_values(), split=split, acyclic="apart")
 
 
 def test_a_split_of_another_name_is_refused():

@@ -23,6 +23,13 @@ def test_all_lists_each_name_once_and_dir_shows_them():
     assert set(graphattn.__all__) <= set(dir(graphattn))
 
 
+def test_errors_and_warnings_can_be_caught_by_their_public_names():
+    from graphattn import errors  # noqa: PLC0415
+
+    assert graphattn.GraphattnError is errors.GraphattnError
+    assert graphattn.GraphattnWarning is errors.GraphattnWarning
+
+
 def test_a_wrong_name_is_answered_with_the_names_there_are():
     with pytest.raises(AttributeError, match=r"module 'graphattn' has no attribute 'Adjacancy'; it has .*Adjacency"):
         _ = graphattn.Adjacancy

@@ -8,9 +8,10 @@ from typing import TextIO
 
 import typer
 
-from graphattn.errors import GraphattnError, GraphattnWarning
+from graphattn.errors import GraphattnError, GraphattnWarning, SettingError
 
 FAILED = 1
+WRONG_USAGE = 2
 INTERRUPTED = 130  # what a shell reports for a program that was interrupted from the keyboard
 
 
@@ -22,7 +23,7 @@ def note(text: str, *, quiet: bool) -> None:
 
 @contextmanager
 def reported(*, quiet: bool, when_interrupted: str = "interrupted") -> Iterator[None]:
-    """Turn failures inside into one message and exit code 1, and our own warnings into lines.
+    """Turn failures inside into one message and exit code 1 (2 for a wrong setting), and our own warnings into lines.
 
     Args:
         quiet: leave the warnings out; failures are always said.
@@ -48,6 +49,8 @@ def reported(*, quiet: bool, when_interrupted: str = "interrupted") -> Iterator[
         warnings.showwarning = show
         try:
             yield
+        except SettingError as error:  # one that shows only beside the data or on this machine
+            _fail(str(error), WRONG_USAGE)
         except GraphattnError as error:
             _fail(str(error))
         except BrokenPipeError:  # whoever reads our output has seen enough; typer ends quietly
@@ -59,6 +62,6 @@ def reported(*, quiet: bool, when_interrupted: str = "interrupted") -> Iterator[
             sys.exit(INTERRUPTED)
 
 
-def _fail(text: str) -> None:
+def _fail(text: str, code: int = FAILED) -> None:
     typer.echo(f"error: {text}", err=True)
-    sys.exit(FAILED)
+    sys.exit(code)

@@ -55,4 +55,5 @@ def _make(kind: type[Any], arguments: dict[str, Any]) -> Any:
     try:
         return kind(**values)
     except SettingError as error:
-        raise typer.BadParameter(str(error)) from error
+        name, _, said = str(error).partition(" ")  # such a message begins with the field's name
+        raise typer.BadParameter(f"--{name.replace('_', '-')} {said}" if name in values else str(error)) from error

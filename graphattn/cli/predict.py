@@ -35,13 +35,12 @@ def predict(
         from graphattn.data.table import read_table  # noqa: PLC0415
         from graphattn.model_folder import load_model  # noqa: PLC0415
 
-        if output.exists() and table.exists() and output.samefile(table):
-            raise typer.BadParameter(f"--output {output} is the input itself; name another file")
+        tables.check_output(output, table=table, model=model)
         rows = read_table(table)
         molecules = rows.column(tables.smiles_column(rows, smiles_column))
         predictor = load_model(model)
         predictions = predictor.predict(molecules, strict=strict, name_row=rows.where)
-        tables.write_predictions(output, rows, predictions, predictor.targets)
+        tables.write_predictions(output, rows, predictions, predictor.targets, predictor.scaler)
         bad = predictions.bad_rows
         for row in bad[: tables.MOST_NAMED]:
             note(f"warning: {rows.where(row)}: no prediction: {predictions.rows[row].reason}", quiet=quiet)

@@ -1,19 +1,23 @@
 """Tables at the command line: which column holds the molecules, and how predictions are written beside a table."""
 
-import csv
 import gzip
-import io
 import math
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from graphattn.data.table import Table
+import typer
+
+from graphattn.data.scaling import TargetScaler
+from graphattn.data.table import Table, has_tabs, is_compressed
 from graphattn.errors import TableError
 from graphattn.predict import Predictions, Target
 
 MOST_NAMED = 3  # rows without a prediction that are named one by one
-SIGNIFICANT_DIGITS = 6  # of a written prediction; single precision carries no more through a whole network
+SIGNIFICANT_DIGITS = 6  # of a prediction and of its target's spread; a network in single precision carries no more
+_MOST_MORE_DIGITS = 11  # 17 digits tell any two numbers apart
+_SPECIAL = re.compile(r'[\t\n\r",;|]')  # what cells are quoted for, whatever the delimiter
 
 
 def smiles_column(table: Table, asked: str | None) -> str:
@@ -30,9 +34,28 @@ def smiles_column(table: Table, asked: str | None) -> str:
         count = "no column" if not found else f"{len(found)} columns"
         raise TableError(
             f"{table.path} has {count} named smiles; say which one holds the molecules with --smiles-column. "
-            f"Its columns are {', '.join(map(repr, table.names))}."
+            f"{table.columns_in_words()}"
         )
     return found[0]
+
+
+def check_output(output: Path, *, table: Path, model: Path) -> None:
+    """Refuse, before any work, a place where predictions cannot be written or would destroy what they come from.
+
+    Raises:
+        BadParameter: the input itself, a place in the model folder, a folder or device, or a folder that is not there.
+    """
+    if output.exists() and table.exists() and output.samefile(table):
+        raise typer.BadParameter(f"--output {output} is the input itself; name another file")
+    if output.exists() and not output.is_file():
+        kind = "a folder" if output.is_dir() else "no ordinary file"
+        raise typer.BadParameter(f"--output {output} is {kind}; name a file to write")
+    if not output.parent.is_dir():
+        raise typer.BadParameter(
+            f"--output {output}: there is no folder {output.parent}; make it, or name another file"
+        )
+    if output.parent.resolve().is_relative_to(model.resolve()):
+        raise typer.BadParameter(f"--output {output} is in the model folder {model}; name a file outside of it")
 
 
 def output_columns(table: Table, targets: Sequence[Target]) -> list[str]:
@@ -51,28 +74,44 @@ def output_columns(table: Table, targets: Sequence[Target]) -> list[str]:
     return names
 
 
-def write_predictions(path: Path, table: Table, predictions: Predictions, targets: Sequence[Target]) -> None:
+def write_predictions(
+    path: Path, table: Table, predictions: Predictions, targets: Sequence[Target], scaler: TargetScaler | None
+) -> None:
     """Write the table's own columns, cell for cell, then the predictions, ``status`` and ``reason``.
 
-    A prediction has 6 significant digits; a row without one has an empty cell. ``.tsv`` and ``.tab`` are written with
-    tabs, all else with commas; ``.gz`` is compressed. The file appears as a whole or not at all.
+    A prediction has 6 significant digits, or as many more as show 6 of its target's spread over the training rows,
+    which ``scaler`` knows; a row without one has an empty cell. ``.tsv`` and ``.tab`` are written with tabs, all else
+    with commas; ``.gz`` is compressed. The file appears as a whole or not at all.
     """
-    header = [*table.names, *output_columns(table, targets)]
+    spreads = scaler.std if scaler is not None else (1.0,) * len(targets)
     own_cells: Iterable[tuple[str, ...]] = table.frame.itertuples(index=False, name=None)
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter="\t" if {".tsv", ".tab"} & set(path.suffixes) else ",", lineterminator="\n")
-    writer.writerow(header)
+    rows = [(*table.names, *output_columns(table, targets))]
     for cells, values, row in zip(own_cells, predictions.values.tolist(), predictions.rows, strict=True):
-        writer.writerow([*cells, *map(_written, values), row.status, row.reason])
-    content = text.getvalue().encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
+        rows.append((*cells, *map(written, values, spreads), row.status, row.reason))
+    delimiter = "\t" if has_tabs(path) else ","
+    content = "".join(delimiter.join(map(_quoted, cells)) + "\n" for cells in rows).encode()
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+        partial.write_bytes(gzip.compress(content, mtime=0) if is_compressed(path) else content)
         partial.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         partial.unlink(missing_ok=True)
 
 
-def _written(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.{SIGNIFICANT_DIGITS}g}"
+def written(value: float, spread: float) -> str:
+    """A prediction as text, with as many digits as mean something where targets differ by ``spread``; "" for NaN.
+
+    >>> written(2.0 / 3, 1.0), written(1e6 + 2.0 / 3, 0.01), written(12.5, 1e6)
+    ('0.666667', '1000000.6666667', '12.5')
+    """
+    if math.isnan(value):
+        return ""
+    above_spread = math.floor(math.log10(abs(value))) - math.floor(math.log10(spread)) if value else 0
+    return f"{value:.{SIGNIFICANT_DIGITS + min(max(above_spread, 0), _MOST_MORE_DIGITS)}g}"
+
+
+def _quoted(cell: str) -> str:
+    """A cell as CSV holds it. The csv module's writer forgets to quote a lone carriage return."""
+    return '"' + cell.replace('"', '""') + '"' if _SPECIAL.search(cell) else cell

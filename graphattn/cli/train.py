@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 TASKS: dict[str, Literal["auto"] | Task] = {"auto": "auto", "regression": "regression", "classification": "binary"}
 TASK_WORDS = {task: word for word, task in TASKS.items()}
 
+Preset = Literal["fast"]
+NETWORKS: dict[Preset, int] = {"fast": 1}  # that each preset trains
+
 MOST_REMARKS = 5  # of the featurizer that are shown; info --json has all
 
 
@@ -48,15 +51,18 @@ def train(
     ] = None,
     acyclic: Annotated[
         Literal["together", "apart"],
-        typer.Option(help="In a scaffold split, molecules without rings are one group, or each its own."),
+        typer.Option(help="With --split scaffold: molecules without rings are one group, or each its own."),
     ] = "together",
     hydrogens: Annotated[
         Literal["implicit", "keep", "add"],
         typer.Option(help="Hydrogen atoms: none of their own, those written in the SMILES, or all."),
     ] = "implicit",
     stereo: Annotated[bool, typer.Option(help="Whether stereochemistry counts.")] = True,
-    preset: Annotated[Literal["fast"], typer.Option(help="What is trained; fast is one graph network.")] = "fast",
-    ensemble: Annotated[int, typer.Option(min=1, help="Networks to train; the prediction is their mean.")] = 1,
+    preset: Annotated[Preset, typer.Option(help="What is trained; fast is one graph network.")] = "fast",
+    ensemble: Annotated[
+        int | None,
+        typer.Option(min=1, help="Networks to train; the prediction is their mean. As the preset says if not given."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on where the same command was stopped, to the same result.")
     ] = False,
@@ -72,26 +78,32 @@ def train(
     While it works, an unfinished run is kept in OUTPUT.partial. A model folder that stands at OUTPUT is replaced when
     the new one is done; anything else there is left alone.
     """
-    assert preset == "fast"
+    networks = ensemble or NETWORKS[preset]
     if table is not None and dataset is not None:
         raise typer.BadParameter("DATA and --dataset exclude each other")
     if split is not None and split_column is not None:
         raise typer.BadParameter("--split and --split-column exclude each other")
+    if acyclic == "apart" and split != "scaffold":
+        raise typer.BadParameter("--acyclic apart is for --split scaffold; leave one out or add the other")
+    if task == "classification" and training.loss != "auto":
+        raise typer.BadParameter(
+            f"--loss {training.loss} is for regression; leave it out, or ask for --task regression"
+        )
     unfinished = output.parent / f"{output.name}.partial"
     stopped = f"interrupted; the same command with --resume goes on from {unfinished}"
     with reported(quiet=quiet, when_interrupted=stopped):
         from graphattn.cli import sources  # noqa: PLC0415 (heavy; --help must answer at once)
         from graphattn.featurize.molecule import MoleculeFeaturizer  # noqa: PLC0415
-        from graphattn.fit import discard_checkpoints, fit_molecules  # noqa: PLC0415
+        from graphattn.fit import CHECKPOINT_FILE, discard_checkpoints, fit_molecules  # noqa: PLC0415
         from graphattn.model_folder import check_place, save_model  # noqa: PLC0415
         from graphattn.prepare import prepare_rows  # noqa: PLC0415
         from graphattn.training.progress import choose_progress  # noqa: PLC0415
 
         check_place(output)
         if table is not None:
-            source = sources.from_table(table, smiles_column, target_column)
+            source = sources.from_table(table, smiles_column, target_column, split_column)
         elif dataset is not None:
-            source = sources.from_dataset(dataset, smiles_column, target_column)
+            source = sources.from_dataset(dataset, smiles_column, target_column, split_column)
         else:
             raise typer.BadParameter("give a table, DATA, or --dataset NAME")
         prepared = prepare_rows(
@@ -100,7 +112,7 @@ def train(
             source.targets,
             task=TASKS[task],
             featurizer=MoleculeFeaturizer(hydrogens=hydrogens, stereo=stereo),
-            split=source.split_rule(split, split_column),
+            split=source.split_rule(split),
             acyclic=acyclic,
             seed=training.seed,
             strict=strict,
@@ -109,15 +121,17 @@ def train(
         note(_describe(source, prepared), quiet=quiet)
         if not resume:
             discard_checkpoints(unfinished)
+        elif not (unfinished / CHECKPOINT_FILE.format(0)).exists():
+            note(f"nothing to resume in {unfinished}; training starts anew", quiet=quiet)
         predictor = fit_molecules(
             prepared,
             network=network,
             training=training,
-            ensemble=ensemble,
+            ensemble=networks,
             checkpoints=unfinished,
             resume=resume,
             progress=lambda member: choose_progress(
-                quiet=quiet, label=f"network {member + 1} of {ensemble}" if ensemble > 1 else ""
+                quiet=quiet, label=f"network {member + 1} of {networks}" if networks > 1 else ""
             ),
         )
         save_model(predictor, output)

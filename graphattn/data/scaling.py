@@ -49,14 +49,15 @@ class TargetScaler:
             names: (T,), for messages.
 
         Raises:
-            ShapeError, TrainingError: as :func:`check_targets`.
+            ShapeError: as :func:`check_targets`.
+            TrainingError: as there, or values so large that their spread is no finite number.
         """
         check_targets(targets, names)
         means, stds = [], []
         for column, name in zip(targets.double().T, names, strict=True):
             values = column[~column.isnan()]
             low, high = (float(end) for end in values.aminmax())
-            std = float(values.std(correction=0))
+            mean, std = float(values.mean()), float(values.std(correction=0))
             if low == high or not std:  # the rounded mean of equal values may leave a std of 1e-17
                 warnings.warn(
                     f"target {name!r} has the same value, {low:g}, in all {len(values)} training rows; "
@@ -64,11 +65,14 @@ class TargetScaler:
                     GraphattnWarning,
                     stacklevel=2,
                 )
-                means.append(low)
-                stds.append(1.0)
-            else:
-                means.append(float(values.mean()))
-                stds.append(std)
+                mean, std = low, 1.0
+            elif not (math.isfinite(mean) and math.isfinite(std)):
+                raise TrainingError(
+                    f"target {name!r} reaches from {low:g} to {high:g} in the training rows, too far to scale; "
+                    "give it in a larger unit, or as a logarithm."
+                )
+            means.append(mean)
+            stds.append(std)
         return cls(tuple(means), tuple(stds))
 
     def scale(self, targets: Tensor) -> Tensor:

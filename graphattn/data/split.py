@@ -5,7 +5,7 @@ is None (a molecule that cannot be read) belongs to no part.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -100,7 +100,13 @@ def scaffold_split(
     return Split(*map(tuple, parts))
 
 
-def column_split(values: Sequence[str], *, seed: int, groups: Sequence[Hashable] | None = None) -> Split:
+def column_split(
+    values: Sequence[str],
+    *,
+    seed: int,
+    groups: Sequence[Hashable] | None = None,
+    name_row: Callable[[int], str] | None = None,
+) -> Split:
     """The parts that a column of the table marks: train; val, valid or validation; test, in any case.
 
     Where no row is marked as validation, a tenth of the training rows is cut off at random, by whole groups. No row
@@ -114,15 +120,17 @@ def column_split(values: Sequence[str], *, seed: int, groups: Sequence[Hashable]
         seed: decides which training rows become validation.
         groups: one key per row, such as the molecule's canonical SMILES; None keeps a row out of every part. Left
             out, each row is a group of its own.
+        name_row: how errors call a row, by its position; "row 17 of 1128" unless given.
 
     Raises:
-        SplitError: a mark that is none of these, with its row counted from 1; another number of groups than marks; no
+        SplitError: a mark that is none of these, with its row; another number of groups than marks; no
             row to train on; or training rows of one group only, from which no validation part can be cut.
     """
     keys: Sequence[Hashable] = range(len(values)) if groups is None else groups
     if len(keys) != len(values):
         raise SplitError(f"the split column has {len(values)} marks for {len(keys)} rows; give one mark per row.")
-    marks = [_part_of(value, row) for row, value in enumerate(values)]
+    name_row = name_row or (lambda row: f"row {row + 1} of {len(values)}")
+    marks = [_part_of(value, row, name_row) for row, value in enumerate(values)]
     usable = [mark if key is not None else None for mark, key in zip(marks, keys, strict=True)]
     train, valid, test = ([row for row, mark in enumerate(usable) if mark == part] for part in PARTS)
     if not train:
@@ -137,13 +145,12 @@ def column_split(values: Sequence[str], *, seed: int, groups: Sequence[Hashable]
     return Split(cut.train, cut.valid, tuple(test))
 
 
-def _part_of(value: str, row: int) -> str:
+def _part_of(value: str, row: int, name_row: Callable[[int], str]) -> str:
     """The part that a cell of the split column marks."""
     part = _LABELS.get(str(value).strip().casefold())
     if part is None:
         raise SplitError(
-            f"row {row + 1} (counted from 1) is marked {value!r} in the split column; "
-            f"mark every row with one of {', '.join(_LABELS)}."
+            f"{name_row(row)} is marked {value!r} in the split column; mark every row with one of {', '.join(_LABELS)}."
         )
     return part
 
@@ -191,7 +198,7 @@ def _why_empty(empty: Sequence[str], sizes: Mapping[Hashable, int], acyclic: str
     of_whom = f"of scaffold {largest!r}" if largest else "of molecules without rings"
     apart = ""
     if acyclic == "together" and "" in sizes:
-        apart = 'pass acyclic="apart" to make each molecule without rings a group of its own, or '
+        apart = "ask for acyclic 'apart', which makes each molecule without rings a group of its own, or "
     return (
         f"a scaffold split of {sum(sizes.values())} molecules leaves nothing for {' and '.join(empty)}: the largest of "
         f"{len(sizes)} groups, {of_whom}, holds {rows}; {apart}use a random split or other fractions."

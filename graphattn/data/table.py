@@ -9,8 +9,10 @@ import gzip
 import io
 import math
 import re
+import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -27,8 +29,10 @@ MISSING = frozenset(
     | {"n/a", "na", "nan", "none", "null"}
 )
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_TAB_ENDINGS = {".tsv", ".tab"}
+_DELIMITERS = (",", ";", "\t", "|")  # in order of preference
 _LOOKED_AT = 50  # records that decide the delimiter
+_LONGEST_CELL = 2**31 - 1  # characters; the csv module's own limit is 131,072, its largest one that of a C long
+_csv_limit = threading.Lock()
 _OTHER_FORMATS = {
     b"PK\x03\x04": "an Excel workbook or a zip archive; save it as CSV",
     codecs.BOM_UTF16_LE: "UTF-16 text; save it as UTF-8",
@@ -66,6 +70,17 @@ class Table:
         """``row``, counted from 0, as messages name it: file, row counted from 1, line of the file."""
         return f"{self.path}, row {row + 1} (line {self.lines[row]})"
 
+    def columns_in_words(self) -> str:
+        """Sentences for a message about a column that is not there: those that are, and a likely reason."""
+        listed = f"Its columns are {', '.join(map(repr, self.names))}."
+        others = [mark for mark in _DELIMITERS if mark != self.delimiter and any(mark in name for name in self.names)]
+        if not others:
+            return listed
+        return (
+            f"{listed} They were told apart by {self.delimiter!r}; if the delimiter is {others[0]!r}, put every name "
+            f"and cell that holds {self.delimiter!r} in double quotes."
+        )
+
     def column(self, name: str) -> list[str]:
         """The cells of a column as they came.
 
@@ -74,7 +89,9 @@ class Table:
         """
         wanted = name.strip()
         if wanted not in self.frame.columns:
-            raise TableError(f"{self.path} has no column {name!r}{_meant(wanted, self.names)}")
+            raise TableError(
+                f"{self.path} has no column {name!r}{_meant(wanted, self.names)} {self.columns_in_words()}"
+            )
         cells: list[str] = self.frame[wanted].tolist()
         return cells
 
@@ -105,9 +122,9 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """Read a CSV or TSV file, plain or compressed with gzip (told by its content, not its name).
 
-    The delimiter is a comma, semicolon or tab, whichever makes header and rows agree; files that end in ``.tsv`` or
-    ``.tab`` are tried with the tab first. A byte order mark and blanks around the names of columns are dropped; cells
-    stay as they are. Blank lines are no rows. Text must be UTF-8.
+    The delimiter is a comma, semicolon, tab or bar, whichever makes header and rows agree; files that end in ``.tsv``
+    or ``.tab`` (before ``.gz``, in any case) are tried with the tab first. A byte order mark and blanks around the
+    names of columns are dropped; cells stay as they are, however long. Blank lines are no rows. Text must be UTF-8.
 
     Raises:
         TableError: the file is missing, a folder, empty, not UTF-8 text or without rows; a row has another number of
@@ -188,12 +205,13 @@ def _records(text: str, delimiter: str, path: Path, at_most: int | None = None) 
     records = []
     line = 1
     try:
-        for cells in reader:
-            if cells:
-                records.append((line, cells))
-            line = reader.line_num + 1
-            if at_most is not None and len(records) >= at_most:
-                break
+        with _cells_of_any_length():
+            for cells in reader:
+                if cells:
+                    records.append((line, cells))
+                line = reader.line_num + 1
+                if at_most is not None and len(records) >= at_most:
+                    break
     except csv.Error as error:
         raise TableError(
             f"{path}: the row that begins on line {line} cannot be read: {error}. "
@@ -202,21 +220,45 @@ def _records(text: str, delimiter: str, path: Path, at_most: int | None = None) 
     return records
 
 
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """The csv module has one limit for the whole process: raise it for one reader at a time, then put it back."""
+    with _csv_limit:
+        before = csv.field_size_limit(_LONGEST_CELL)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a file's name ends in ``.gz``, in any case."""
+    return path.suffix.casefold() == ".gz"
+
+
+def has_tabs(path: Path) -> bool:
+    """Whether the last ending of a file's name, ``.gz`` apart, says that its cells stand between tabs."""
+    plain = path.with_suffix("") if is_compressed(path) else path
+    return plain.suffix.casefold() in {".tsv", ".tab"}
+
+
 def _delimiter(text: str, path: Path) -> str:
-    """The first delimiter that splits the header and gives all rows as many cells; else the first that splits it."""
-    candidates = ("\t", ",", ";") if _TAB_ENDINGS & set(path.suffixes) else (",", ";", "\t")
-    splitting = []
-    for delimiter in candidates:
+    """The first delimiter that splits the header and gives all rows as many cells; else the one that most rows fit."""
+    first = "\t" if has_tabs(path) else ","
+    fits: dict[str, tuple[int, int]] = {}  # how many rows have as many cells as the header, and how many are split
+    for delimiter in sorted(_DELIMITERS, key=lambda delimiter: delimiter != first):
         try:
             records = _records(text, delimiter, path, at_most=_LOOKED_AT)
         except TableError:  # quotes that make no sense with this delimiter; the chosen one is read again and reports
             continue
         header = records[0][1]
         if len(header) > 1:
-            if all(len(cells) == len(header) or _is_blank_line(cells, header) for _, cells in records):
+            sizes = [len(cells) for _, cells in records[1:] if not _is_blank_line(cells, header)]
+            fits[delimiter] = sizes.count(len(header)), sum(size > 1 for size in sizes)
+            if all(size == len(header) for size in sizes):
                 return delimiter
-            splitting.append(delimiter)
-    return splitting[0] if splitting else candidates[0]
+    best = max(fits, key=fits.__getitem__, default=first)
+    return best if any(fits.get(best, ())) else first
 
 
 def _is_blank_line(cells: Sequence[str], header: Sequence[str]) -> bool:
@@ -235,8 +277,7 @@ def _check_header(header: Sequence[str], path: Path) -> None:
 
 
 def _meant(wanted: str, names: Sequence[str]) -> str:
-    """The end of "no such column": a likely other name, and all there are."""
+    """What follows "no such column": a likely other name, or a full stop."""
     by_lower = {name.casefold(): name for name in names}
     close = get_close_matches(wanted.casefold(), by_lower, n=1)
-    hint = f"; did you mean {by_lower[close[0]]!r}?" if close else "."
-    return f"{hint} Its columns are {', '.join(map(repr, names))}."
+    return f"; did you mean {by_lower[close[0]]!r}?" if close else "."

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch
 
+from graphattn.errors import SettingError
 from graphattn.featurize.molecule import MoleculeFeaturizer
 from graphattn.model.network import NetworkWeights
+from graphattn.model_folder import load_model
 from graphattn.predict import Predictor, Target
 
 
@@ -45,7 +47,7 @@ class AttentionExplanation:
         """Write a picture, ``.svg`` or ``.png``: the deeper an atom's color, the more the model attended to it.
 
         Raises:
-            SettingError: the name ends otherwise.
+            SettingError: the name ends otherwise, its folder is not there, or the size is none.
         """
         from graphattn.explanation.drawing import draw_atoms  # noqa: PLC0415  (drawing is slow to import)
 
@@ -63,19 +65,22 @@ class AttentionExplanation:
         )
 
 
-def explain(model: Predictor | Fitted, molecule: object) -> AttentionExplanation:
+def explain(model: Predictor | Fitted | str | PathLike[str], molecule: object) -> AttentionExplanation:
     """What ``model`` attends to in ``molecule``.
 
     Args:
-        model: a fitted :class:`graphattn.MoleculeRegressor` or classifier, or what :func:`graphattn.load_model` gives.
+        model: a fitted :class:`graphattn.MoleculeRegressor` or classifier, what :func:`graphattn.load_model` gives, or
+            a model folder.
         molecule: a SMILES or an RDKit molecule.
 
     Raises:
         MoleculeError: the molecule cannot be read.
+        ModelFolderError: there is no such model folder, or something is wrong with it.
+        SettingError: ``model`` is none of these, or an estimator that is not fitted yet.
 
     Source: Abnar and Zuidema 2020, arXiv:2005.00928 (attention rollout).
     """
-    predictor = model if isinstance(model, Predictor) else model.predictor_
+    predictor = _predictor(model)
     values = predictor.predict([molecule], strict=True).values[0]
     graph = predictor.featurizer.rows([molecule])[0][0]
     assert graph is not None, "strict prediction refused it otherwise"
@@ -87,6 +92,18 @@ def explain(model: Predictor | Fitted, molecule: object) -> AttentionExplanation
     return AttentionExplanation(
         molecule, predictor.targets, values, graph.edge_index, weights, atoms.numpy(), predictor.featurizer
     )
+
+
+def _predictor(model: object) -> Predictor:
+    if isinstance(model, str | PathLike):
+        return load_model(model)
+    predictor = model if isinstance(model, Predictor) else getattr(model, "predictor_", None)
+    if not isinstance(predictor, Predictor):
+        raise SettingError(
+            f"there is no trained network in this {type(model).__name__}; explain takes a fitted MoleculeRegressor or "
+            "MoleculeClassifier, what load_model gives, or a model folder"
+        )
+    return predictor
 
 
 def rollout(weights: NetworkWeights, edge_index: Tensor, num_nodes: int) -> Tensor:

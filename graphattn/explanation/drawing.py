@@ -8,6 +8,7 @@ import numpy.typing as npt
 from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
 
+from graphattn.checks import whole_number
 from graphattn.errors import SettingError
 
 FULL_COLOR = (0.835, 0.369, 0.0)  # Okabe and Ito's vermilion, told apart by every kind of eye
@@ -26,13 +27,18 @@ def draw_atoms(
         size: width and height in pixels.
 
     Raises:
-        SettingError: ``path`` ends otherwise.
+        SettingError: ``path`` ends otherwise, its folder is not there, or the size is none.
     """
     drawers = {".svg": rdMolDraw2D.MolDraw2DSVG, ".png": rdMolDraw2D.MolDraw2DCairo}
     kind = path.suffix.lower()
     if kind not in drawers:
         raise SettingError(f"a picture is .svg or .png, got {path.name!r}")
-    drawer = drawers[kind](*size)
+    if not path.parent.is_dir():
+        raise SettingError(f"there is no folder {path.parent} for {path.name}; make it, or name another place")
+    if path.is_dir():
+        raise SettingError(f"{path} is a folder; name a file to write")
+    width, height = (whole_number("size", side, at_least=1) for side in size)
+    drawer = drawers[kind](width, height)
     options: Any = drawer.drawOptions()  # RDKit's stubs know it without its fields
     options.legendFraction, options.legendFontSize = 0.14, 17
     options.useBWAtomPalette()

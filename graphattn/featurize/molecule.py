@@ -9,6 +9,7 @@ import torch
 from rdkit import Chem
 from torch_geometric.data import Data
 
+from graphattn.checks import check_choice, yes_or_no
 from graphattn.errors import GraphattnWarning, MoleculeError, SettingError
 from graphattn.featurize.atoms import DEFAULT_ELEMENTS, AtomCodes, atom_columns
 from graphattn.featurize.bonds import BOND_COLUMNS, BondCodes
@@ -64,8 +65,8 @@ class MoleculeFeaturizer:
     def __post_init__(self) -> None:
         if isinstance(self.elements, str):
             raise SettingError(f"elements is a tuple of symbols such as ('C', 'N', 'O'), got {self.elements!r}")
-        if self.hydrogens not in HYDROGENS:
-            raise SettingError(f"hydrogens must be one of {', '.join(HYDROGENS)}, got {self.hydrogens!r}")
+        check_choice("hydrogens", self.hydrogens, HYDROGENS)
+        object.__setattr__(self, "stereo", yes_or_no("stereo", self.stereo))
         object.__setattr__(self, "elements", tuple(self.elements))
         object.__setattr__(self, "_atoms", AtomCodes(self.elements))
         object.__setattr__(self, "_bonds", BondCodes())

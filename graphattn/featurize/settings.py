@@ -31,8 +31,6 @@ def check_settings(settings: Mapping[str, object], known: Mapping[str, object]) 
     elements = settings["elements"]
     if not isinstance(elements, list) or not all(isinstance(name, str) for name in elements):
         raise SettingError(f"featurizer setting elements must be a list of symbols, got {elements!r}")
-    if not isinstance(settings["stereo"], bool):
-        raise SettingError(f"featurizer setting stereo must be true or false, got {settings['stereo']!r}")
 
 
 def check_columns(settings: Mapping[str, object], now: Mapping[str, object]) -> None:

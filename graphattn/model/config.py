@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from graphattn.checks import number_from_0, whole_number, yes_or_no
 from graphattn.errors import SettingError
 
 READOUTS = ("sum", "mean", "max", "attention")
@@ -17,7 +18,7 @@ def readout_parts(readout: str) -> tuple[str, ...]:
     Raises:
         SettingError: a part that is no readout, or stands there twice.
     """
-    parts = tuple(readout.split("+"))
+    parts = tuple(str(readout).split("+"))
     if not set(parts) <= set(READOUTS) or len(set(parts)) < len(parts):
         raise SettingError(f"readout must be {', '.join(READOUTS)}, or several of them joined by +, got {readout!r}")
     return parts
@@ -40,13 +41,15 @@ class NetworkConfig:
     self_loops: Annotated[bool, "whether a node attends to itself as well"] = True
 
     def __post_init__(self) -> None:
-        for name in ("channels", "layers", "heads"):
-            if getattr(self, name) < 1:
-                raise SettingError(f"{name} must be at least 1, got {getattr(self, name)}")
+        kept: dict[str, object] = {
+            name: whole_number(name, getattr(self, name), at_least=1) for name in ("channels", "layers", "heads")
+        }
         if self.channels % self.heads:
             raise SettingError(
                 f"channels ({self.channels}) must be a multiple of heads ({self.heads}): every head gets a share"
             )
-        if not 0 <= self.dropout < 1:
-            raise SettingError(f"dropout must be in [0, 1), got {self.dropout}")
+        kept["dropout"] = number_from_0("dropout", self.dropout, below=1)
+        kept["self_loops"] = yes_or_no("self_loops", self.self_loops)
         readout_parts(self.readout)
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)

@@ -19,7 +19,7 @@ from graphattn.training.identity import Identity, differences
 FORMAT = "graphattn training checkpoint"
 FORMAT_VERSION = 1
 _MOST_DIFFERENCES = 3  # named in one message
-_START_OVER = "start over without resuming (resume=False; the file is then replaced)"
+_START_OVER = "start over without resuming (the file is then replaced)"
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,7 @@ class _Run:
         if not math.isfinite(value):
             rate = self.config.learning_rate
             raise TrainingError(
-                f"{what} is {value}. Likely causes: learning_rate {rate:g} is too high (try {rate / 10:g}), targets "
-                "that were not scaled, or features that hold NaN or infinite values. Nothing of this epoch was kept."
+                f"{what} is {value}. Likely causes: a learning rate of {rate:g} that is too high (try {rate / 10:g}), "
+                "targets that were not scaled, or features that hold NaN or infinite values. Nothing of this epoch was "
+                "kept."
             )

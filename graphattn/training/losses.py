@@ -7,11 +7,14 @@ from functools import partial
 from torch import Tensor
 from torch.nn import functional
 
+from graphattn.checks import check_choice
 from graphattn.errors import SettingError, ShapeError
-from graphattn.training.config import REGRESSION_LOSSES, TASKS, RegressionLoss, Task
+from graphattn.training.config import LOSSES, TASKS, Loss, Task
 
-_REGRESSION: dict[RegressionLoss, Callable[[Tensor, Tensor], Tensor]] = {
-    "mse": partial(functional.mse_loss, reduction="none"),
+_SQUARED: Callable[[Tensor, Tensor], Tensor] = partial(functional.mse_loss, reduction="none")
+_REGRESSION: dict[Loss, Callable[[Tensor, Tensor], Tensor]] = {
+    "auto": _SQUARED,
+    "mse": _SQUARED,
     "huber": partial(functional.huber_loss, reduction="none", delta=1.0),
     "mae": partial(functional.l1_loss, reduction="none"),
 }
@@ -63,18 +66,22 @@ class MaskedLoss:
         return total / count.clamp(min=1)
 
 
-def loss_for(task: Task, regression_loss: RegressionLoss) -> MaskedLoss:
+def loss_for(task: Task, loss: Loss) -> MaskedLoss:
     """The loss of a task: log loss on logits for ``"binary"``, the chosen one for ``"regression"``.
 
-    Huber's loss is quadratic up to an error of 1 (one standard deviation of a scaled target), then linear.
+    In a regression ``"auto"`` is the squared error. Huber's loss is quadratic up to an error of 1 (one standard
+    deviation of a scaled target), then linear.
 
     Raises:
-        SettingError: no such task or loss.
+        SettingError: no such task or loss, or a loss of regression for a binary task.
     """
-    if task not in TASKS:
-        raise SettingError(f"task must be one of {', '.join(TASKS)}, got {task!r}")
-    if task == "binary":
-        return MaskedLoss(_BINARY)
-    if regression_loss not in REGRESSION_LOSSES:
-        raise SettingError(f"loss must be one of {', '.join(REGRESSION_LOSSES)}, got {regression_loss!r}")
-    return MaskedLoss(_REGRESSION[regression_loss])
+    check_choice("task", task, TASKS)
+    check_choice("loss", loss, LOSSES)
+    if task == "regression":
+        return MaskedLoss(_REGRESSION[loss])
+    if loss != "auto":
+        raise SettingError(
+            f"loss {loss} is for regression, but these are classes, which take the log loss: leave loss out, or ask "
+            "for task regression"
+        )
+    return MaskedLoss(_BINARY)

@@ -1,5 +1,6 @@
 """The command line within the test's own process: quick, with output and exit code."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,11 @@ class Done:
     code: int
     out: str
     err: str
+
+    @property
+    def words(self) -> str:
+        """What went to the standard error on one line, without the frame around messages of wrong usage."""
+        return re.sub(r"[\s│╭╮╰╯─]+", " ", self.err)
 
 
 def run(*arguments: object) -> Done:

@@ -2,14 +2,15 @@
 
 import csv
 import gzip
-import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import run, write_table
-from tiny_models import tiny_predictor
+from tiny_models import MOLECULES, tiny_predictor
 
+from graphattn.data.scaling import TargetScaler
 from graphattn.model_folder import save_model
 
 DIRTY = (
@@ -60,6 +61,19 @@ def test_numbers_have_six_digits(model, tmp_path):
     assert value == f"{tiny_predictor().predict(['CCO']).values[0, 0]:.6g}"
 
 
+def test_a_target_far_from_0_is_written_with_six_digits_of_its_spread(tmp_path):
+    scaler = TargetScaler(mean=(1e6, -2e-3), std=(0.01, 1e-9))
+    predictor = replace(tiny_predictor(), scaler=scaler)
+    save_model(predictor, tmp_path / "model")
+    table = write_table(tmp_path / "new.csv", [("smiles",), *[(smiles,) for smiles in MOLECULES]])
+    assert run("predict", tmp_path / "model", table, "-o", tmp_path / "out.csv").code == 0
+    _, *rows = read(tmp_path / "out.csv")
+    values = predictor.predict(MOLECULES).values
+    written = np.array([row[1:3] for row in rows], dtype=float)
+    assert (np.abs(written - values) <= 1e-5 * np.array(scaler.std)).all()
+    assert max(len(cell) for row in rows for cell in row[1:3]) <= len("-0.00200000012345")
+
+
 def test_names_that_the_table_has_already_get_an_ending(model, tmp_path):
     table = write_table(tmp_path / "new.csv", [("smiles", "length", "length_predicted", "status"), ("C", 9, 8, "old")])
     assert run("predict", model, table, "-o", tmp_path / "out.csv", "--quiet").code == 0
@@ -72,12 +86,24 @@ def test_names_that_the_table_has_already_get_an_ending(model, tmp_path):
     assert row[6] == "ok"
 
 
-@pytest.mark.parametrize(("name", "delimiter"), [("out.tsv", "\t"), ("out.csv.gz", ","), ("out.tab.gz", "\t")])
+@pytest.mark.parametrize(
+    ("name", "delimiter"),
+    [
+        ("out.tsv", "\t"),
+        ("out.csv.gz", ","),
+        ("out.tab.gz", "\t"),
+        ("OUT.TSV.GZ", "\t"),
+        ("out.tsv.csv", ","),
+        ("out.csv.tsv", "\t"),
+        ("out.tsv.CSV.gz", ","),
+        ("out.gz", ","),
+    ],
+)
 def test_the_ending_of_the_output_decides_its_form(model, tmp_path, name, delimiter):
     table = write_table(tmp_path / "new.csv", [("smiles",), ("CCO",)])
-    assert run("predict", model, table, "-o", tmp_path / "deep" / name).code == 0
-    raw = (tmp_path / "deep" / name).read_bytes()
-    text = gzip.decompress(raw) if name.endswith(".gz") else raw
+    assert run("predict", model, table, "-o", tmp_path / name).code == 0
+    raw = (tmp_path / name).read_bytes()
+    text = gzip.decompress(raw) if name.casefold().endswith(".gz") else raw
     assert text.decode().splitlines()[0] == delimiter.join(["smiles", "length", "odd", "status", "reason"])
 
 
@@ -117,16 +143,33 @@ def test_what_cannot_be_done_is_said_without_a_traceback(model, tmp_path):
         done = run("predict", folder, table, "-o", tmp_path / "out.csv")
         assert done.code == 1
         assert message in done.err
-    done = run("predict", model, table, "-o", table)
-    assert done.code == 2
-    assert "is the input itself; name another file" in re.sub(r"[\s│]+", " ", done.err)
-    assert table.read_text() == "smiles\nCCO\n"
     assert run("predict", model, table).code == 2
-    (tmp_path / "folder").mkdir()
-    done = run("predict", model, table, "-o", tmp_path / "folder")
-    assert done.code == 1
-    assert "Is a directory" in done.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["damaged", "folder", "new.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["damaged", "new.csv"]
+
+
+def test_a_place_where_predictions_cannot_be_is_refused_before_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # short paths, which messages do not break
+    save_model(tiny_predictor(), "model")
+    table = write_table(tmp_path / "new.csv", [("smiles",), ("CCO",)])
+    Path("link").symlink_to("model")
+    Path("folder").mkdir()
+    files = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    monkeypatch.setattr("graphattn.model_folder.load_model", None)  # work begins with it
+    for output, message in {
+        "new.csv": "--output new.csv is the input itself; name another file",
+        "model/model.json": "--output model/model.json is in the model folder model; name a file outside of it",
+        "model/new.csv": "--output model/new.csv is in the model folder model; name a file outside of it",
+        "link/new.csv": "--output link/new.csv is in the model folder model; name a file outside of it",
+        "folder/../model/x.csv": "--output folder/../model/x.csv is in the model folder model",
+        "model": "--output model is a folder; name a file to write",
+        "folder": "--output folder is a folder; name a file to write",
+        "/dev/null": "--output /dev/null is no ordinary file; name a file to write",
+        "none/out.csv": "--output none/out.csv: there is no folder none; make it, or name another file",
+        "new.csv/out.csv": "--output new.csv/out.csv: there is no folder new.csv; make it, or name another file",
+    }.items():
+        done = run("predict", "model", table, "-o", output)
+        assert (done.code, message in done.words) == (2, True), done.err
+    assert files == {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(model, tmp_path, monkeypatch):
@@ -139,7 +182,9 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(model, tmp_path, monk
         raise OSError(28, "No space left on device", str(self))
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    assert run("predict", model, table, "-o", tmp_path / "out.csv").code == 1
+    done = run("predict", model, table, "-o", tmp_path / "out.csv")
+    assert done.code == 1
+    assert done.err == f"error: {tmp_path / 'out.csv'}: No space left on device\n"
     assert (tmp_path / "out.csv").read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv"]
 

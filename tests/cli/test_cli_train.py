@@ -84,6 +84,17 @@ def test_several_targets_and_every_setting_reach_the_model(table, tmp_path):
     assert predictor.summary.split == "Bemis-Murcko scaffolds, molecules without rings apart"
 
 
+def test_the_largest_seed_trains_and_that_of_the_next_network_is_0(table, tmp_path):
+    common = ("train", table, "--target-column", "length", *SMALL, "--split-column", "part")
+    parts = ["part", *["train"] * 16, *["val"] * 4]
+    lines = [f"{line},{part}" for line, part in zip(table.read_text().splitlines(), parts, strict=True)]
+    table.write_text("\n".join(lines))
+    assert run(*common, "--seed", 2**32 - 1, "--ensemble", 2, "-o", tmp_path / "two").code == 0
+    assert run(*common, "--seed", 0, "-o", tmp_path / "one").code == 0
+    weights = [tmp_path / "two" / "weights-1.safetensors", tmp_path / "one" / "weights-0.safetensors"]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
 def test_classification_is_told_from_the_labels_or_asked_for(table, tmp_path):
     done = run("train", table, "--target-column", "long", "--output", tmp_path / "model", *SMALL)
     assert done.code == 0, done.err
@@ -104,6 +115,28 @@ def test_a_split_column_decides_the_parts(tmp_path):
     done = run("train", table, "--target-column", "y", "--split-column", "set", "-o", tmp_path / "model", *SMALL)
     assert done.code == 0, done.err
     assert "split: marks in the table: 14 train, 3 valid, 3 test" in done.err
+
+
+def test_a_wrong_mark_is_named_by_file_row_and_line_also_below_rows_that_are_left_out(tmp_path):
+    rows = [("C1", 1, "train"), ('"C\n"', 2, "train"), ("CC", 3, "oops"), ("", 4, ""), ("CCC", "", "what")]
+    table = write_table(tmp_path / "marked.csv", [("smiles", "y", "set"), *rows])
+    done = run("train", table, "--target-column", "y", "--split-column", "set", "-o", tmp_path / "model", *SMALL)
+    assert done.code == 1
+    assert (
+        f"error: {table}, row 3 (line 5) is marked 'oops' in the split column; mark every row with one of" in done.err
+    )
+
+
+def test_a_column_of_zeros_alone_is_told_how_to_be_a_regression(tmp_path):
+    table = write_table(tmp_path / "zeros.csv", [("smiles", "amount"), *[(smiles, 0) for smiles in MOLECULES]])
+    common = ("train", table, "--target-column", "amount", "-o", tmp_path / "model", *SMALL)
+    done = run(*common)
+    assert done.code == 1
+    assert "target 'amount' is 0 in all 16 labeled training rows; a binary target needs both classes there" in done.err
+    assert "or ask for task regression, if its values are amounts and not classes" in done.err
+    done = run(*common, "--task", "regression")
+    assert done.code == 0
+    assert "warning: target 'amount' has the same value, 0, in all 16 training rows" in done.err
 
 
 def test_the_bundled_set_brings_its_columns_and_its_published_split(tmp_path):
@@ -146,10 +179,48 @@ def test_bad_rows_are_left_out_and_said_or_fail_before_work_starts(table, tmp_pa
         (["--target-column", "length", "--dataset", "solubility"], 2, "DATA and --dataset exclude each other"),
         (["--target-column", "length", "--heads", "3"], 2, "multiple of heads"),
         (["--target-column", "length", "--epochs", "0"], 2, "epochs must be at least 1, got 0"),
+        (["--target-column", "length", "--seed", "-1"], 2, "seed must be at least 0, got -1"),
+        (["--target-column", "length", "--seed", str(2**32)], 2, "seed must be between 0 and 4294967295"),
+        (["--target-column", "length", "--learning-rate", "nan"], 2, "--learning-rate must be at least 0 and finite"),
         (["--target-column", "length", "--split", "random", "--split-column", "name"], 2, "exclude each other"),
-        (["--target-column", "length", "--split-column", "name"], 1, "'m0'"),
-        (["--target-column", "length", "--split", "stratified"], 2, "stratified"),
-        (["--target-column", "length", "--preset", "best"], 2, "best"),
+        (
+            ["--target-column", "length", "--split-column", "name"],
+            1,
+            "row 1 (line 2) is marked 'm0' in the split column",
+        ),
+        (["--target-column", "length", "--split", "stratified"], 2, "'stratified' is not one of 'random', 'scaffold'"),
+        (["--target-column", "length", "--preset", "best"], 2, "'best' is not one of 'fast'"),
+        (
+            ["--target-column", "length", "--acyclic", "apart"],
+            2,
+            "--acyclic apart is for --split scaffold; leave one out",
+        ),
+        (
+            ["--target-column", "length", "--target-column", " length"],
+            2,
+            "--target-column length is a target already; give each column one use",
+        ),
+        (["--target-column", "smiles"], 2, "--target-column smiles is the column with the molecules already"),
+        (
+            ["--target-column", "long", "--split-column", "long"],
+            2,
+            "--target-column long is the split column already; give each column one use",
+        ),
+        (
+            ["--target-column", "long", "--split-column", "smiles"],
+            2,
+            "--split-column smiles is the column with the molecules already",
+        ),
+        (
+            ["--target-column", "long", "--task", "classification", "--loss", "huber"],
+            2,
+            "--loss huber is for regression; leave it out, or ask for --task regression",
+        ),
+        (
+            ["--target-column", "long", "--loss", "mse"],
+            2,
+            "error: loss mse is for regression, but these are classes, which take the log loss: leave loss out",
+        ),
         (["--target-column", "length", "--wings", "2"], 2, "--wings"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -157,8 +228,8 @@ def test_bad_rows_are_left_out_and_said_or_fail_before_work_starts(table, tmp_pa
 def test_wrong_columns_fail_and_wrong_usage_is_told_apart(table, tmp_path, arguments, code, message):
     done = run("train", table, *SMALL, "-o", tmp_path / "model", *arguments)
     assert done.code == code
-    assert message in re.sub(r"[\s│]+", " ", done.err)
-    assert "Traceback" not in done.err
+    assert message in done.words
+    assert "epoch 1" not in done.err
     assert not (tmp_path / "model").exists()
 
 
@@ -206,6 +277,7 @@ def test_interrupted_it_says_how_to_go_on_and_resumes_to_the_same_bits(table, tm
     done = run(*common, "-o", tmp_path / "model", "--resume")
     assert done.code == 0
     assert "resumed after epoch 2 of 4" in done.err
+    assert "nothing to resume" not in done.err
     for member in (0, 1):
         name = f"weights-{member}.safetensors"
         assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "straight" / name).read_bytes()
@@ -231,6 +303,7 @@ def test_resuming_with_other_settings_is_refused_and_starting_over_is_not(table,
 def test_resume_with_nothing_to_resume_begins_at_the_beginning(table, tmp_path):
     done = run("train", table, "--target-column", "length", *SMALL, "-o", tmp_path / "model", "--resume")
     assert done.code == 0
+    assert f"nothing to resume in {tmp_path / 'model'}.partial; training starts anew\n" in done.err
     assert "epoch 1/2" in done.err
 
 

@@ -97,6 +97,12 @@ def test_shapes_that_do_not_fit(targets, words):
         check_targets(targets, ["y"])
 
 
+def test_a_target_too_wide_to_scale_is_refused_by_name():
+    words = "target 'b' reaches from -1e+308 to 1e+308 in the training rows, too far to scale; give it in a larger unit"
+    with pytest.raises(TrainingError, match=re.escape(words)):
+        TargetScaler.fit(torch.tensor([[1, -1e308], [2, 1e308]], dtype=torch.float64), ["a", "b"])
+
+
 def test_an_infinite_target():
     words = "target 'b' is -inf in training row 2 of 2; give a finite value, or NaN for a missing one."
     with pytest.raises(TrainingError, match=re.escape(words)):

@@ -202,8 +202,8 @@ def test_molecules_without_rings_together():
     """Case T24: all scaffolds are "", one group, which no part but test has room for."""
     words = (
         "a scaffold split of 3 molecules leaves nothing for train and valid: the largest of 1 groups, of molecules "
-        'without rings, holds 3; pass acyclic="apart" to make each molecule without rings a group of its own, or use a '
-        "random split or other fractions."
+        "without rings, holds 3; ask for acyclic 'apart', which makes each molecule without rings a group of its own, "
+        "or use a random split or other fractions."
     )
     with pytest.raises(SplitError, match=re.escape(words)):
         scaffold_split(["CC", "CCC", "CCCO"])
@@ -276,11 +276,13 @@ def test_unreadable_molecules_belong_to_no_part():
 @pytest.mark.parametrize("mark", ["", "dev", "0", "nan"])
 def test_marks_that_mean_nothing(mark):
     words = (
-        f"row 2 (counted from 1) is marked {mark!r} in the split column; "
+        f"row 2 of 3 is marked {mark!r} in the split column; "
         "mark every row with one of train, val, valid, validation, test."
     )
     with pytest.raises(SplitError, match=re.escape(words)):
         column_split(["train", mark, "test"], seed=0)
+    with pytest.raises(SplitError, match=f"^line 3 is marked {mark!r}"):
+        column_split(["train", mark, "test"], seed=0, name_row=lambda row: f"line {row + 2}")
 
 
 def test_one_mark_per_row():

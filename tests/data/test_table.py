@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,15 @@ def test_cells_that_are_no_numbers(cell):
         ("a.csv", "smiles;y\nC;1,5\nCC;2,5\n", ";", ("smiles", "y")),
         ("a.txt", "smiles\nC\n", ",", ("smiles",)),
         ("a.csv", "smiles\nC;C\n", ",", ("smiles",)),
+        ("a.csv", "smiles\nC|C;C\nC|C;C\n", ",", ("smiles",)),
+        ("a.csv", "smiles|y, in mol/L\nC|1.5\n", "|", ("smiles", "y, in mol/L")),
+        ("a.csv", "smiles|y\nC|1,5\nCC|2,5\n", "|", ("smiles", "y")),
+        ("a.csv", "smiles,kind|of\nC,a|b\nCC,c|d\n", ",", ("smiles", "kind|of")),
+        ("a.csv", "kind|of;smiles\nCC\n", ",", ("kind|of;smiles",)),
+        ("a.tsv", "smiles|y\nC|1\n", "|", ("smiles", "y")),
+        ("a.TSV.GZ", "smiles\ty, z\nC\t1,5\n", "\t", ("smiles", "y, z")),
+        ("a.tsv.csv", "smiles,y\tz\nC,1\t5\n", ",", ("smiles", "y\tz")),
+        ("a.tsv.CSV.gz", "smiles,y\tz\nC,1\t5\n", ",", ("smiles", "y\tz")),
     ],
 )
 def test_the_delimiter_is_found(name, text, delimiter, header):
@@ -108,6 +118,38 @@ def test_the_delimiter_is_found(name, text, delimiter, header):
     assert table.delimiter == delimiter
     assert table.names == header
     assert len(table) == text.count("\n") - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "cells"),
+    [("smiles;y, z\nC;1\nCC;2;3\n", ";", 3), ("smiles|y\nC|1\nCC|2|3\n", "|", 3), ("smiles;y\nC;1;2\n", ";", 3)],
+)
+def test_a_row_that_does_not_fit_is_told_with_the_delimiter_that_most_rows_fit(text, delimiter, cells):
+    with pytest.raises(
+        TableError, match=re.escape(f"has {cells} cells but the header names 2 columns (delimiter {delimiter!r})")
+    ):
+        table_of(text)
+
+
+def test_a_missing_column_names_the_delimiter_that_may_have_been_meant():
+    """Decimal commas make both delimiters fit; the comma is taken."""
+    table = table_of("smiles;logS, mol/L\nC;1,5\nCC;2,5\n")
+    words = (
+        "has no column 'solubility'. Its columns are 'smiles;logS', 'mol/L'. They were told apart by ','; if the "
+        "delimiter is ';', put every name and cell that holds ',' in double quotes."
+    )
+    with pytest.raises(TableError, match=re.escape(words)):
+        table.column("solubility")
+
+
+def test_a_cell_may_be_of_any_length_and_the_limit_of_the_csv_module_stays():
+    before = csv.field_size_limit()
+    sequence = "C" * 300_000
+    assert table_of(f'smiles,note\n{sequence},"{sequence}"\nC,b\n').column("note") == [sequence, "b"]
+    with ThreadPoolExecutor(4) as pool:
+        tables = list(pool.map(table_of, [f"smiles,y\n{sequence},1\n"] * 8))
+    assert [table.column("smiles") for table in tables] == [[sequence]] * 8
+    assert csv.field_size_limit() == before
 
 
 def test_rows_and_lines_are_counted_apart():
@@ -211,7 +253,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 @settings(deadline=None, max_examples=200)
 @given(
     rows=st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(CELLS, min_size=width, max_size=width), min_size=1)),
-    delimiter=st.sampled_from(",;\t"),
+    delimiter=st.sampled_from(",;\t|"),
     end=st.sampled_from(["\n", "\r\n"]),
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
 )
@@ -224,7 +266,7 @@ def test_what_the_csv_module_writes_comes_back(rows, delimiter, end, quoting):
     writer.writerow([f"column {place}" for place in range(len(rows[0]))])
     writer.writerows(rows)
     name = "a.tsv" if delimiter == "\t" else "a.csv"
-    if len(rows[0]) == 1 and delimiter == ";":
+    if len(rows[0]) == 1 and delimiter in ";|":
         return  # without a second column nothing tells the delimiter
     assert rows_of(table_of(text.getvalue(), name)) == rows
 

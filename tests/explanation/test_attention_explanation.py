@@ -7,7 +7,7 @@ from rdkit import Chem
 
 import graphattn as ga
 from graphattn.attention.attend import AttentionWeights
-from graphattn.errors import MoleculeError, SettingError
+from graphattn.errors import ModelFolderError, MoleculeError, SettingError
 from graphattn.explanation.attention import rollout
 from graphattn.model.network import NetworkWeights
 
@@ -73,5 +73,33 @@ def test_hydrogens_of_the_model_are_drawn(tmp_path):
 def test_refusals(model, tmp_path):
     with pytest.raises(MoleculeError, match="C1CC"):
         ga.explain(model, "C1CC")
+    explanation = ga.explain(model, "CCO")
     with pytest.raises(SettingError, match=r"a picture is \.svg or \.png, got 'molecule\.jpg'"):
-        ga.explain(model, "CCO").draw(tmp_path / "molecule.jpg")
+        explanation.draw(tmp_path / "molecule.jpg")
+    with pytest.raises(
+        SettingError, match=r"there is no folder .*/nowhere for molecule\.svg; make it, or name another"
+    ):
+        explanation.draw(tmp_path / "nowhere" / "molecule.svg")
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(SettingError, match=r"folder\.svg is a folder; name a file to write"):
+        explanation.draw(tmp_path / "folder.svg")
+    with pytest.raises(SettingError, match="size must be at least 1, got 0"):
+        explanation.draw(tmp_path / "molecule.png", size=(0, 0))
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.svg"]
+
+
+def test_a_model_folder_is_explained_by_its_path(model, tmp_path):
+    model.save(tmp_path / "model")
+    for path in (tmp_path / "model", str(tmp_path / "model")):
+        np.testing.assert_array_equal(ga.explain(path, "CCO").atoms, ga.explain(model, "CCO").atoms)
+    with pytest.raises(ModelFolderError, match=r"there is no folder .*nowhere; train a model first"):
+        ga.explain(str(tmp_path / "nowhere"), "CCO")
+
+
+@pytest.mark.parametrize("other", [ga.MoleculeRegressor(), None], ids=["not fitted", "None"])
+def test_what_holds_no_network_is_refused(other):
+    with pytest.raises(
+        SettingError,
+        match=f"no trained network in this {type(other).__name__}; explain takes a fitted MoleculeRegressor",
+    ):
+        ga.explain(other, "CCO")

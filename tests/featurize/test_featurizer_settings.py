@@ -56,7 +56,7 @@ REFUSED = {
     ),
     "elements as text": (changed(elements="CNO"), "setting elements must be a list of symbols, got 'CNO'"),
     "elements as numbers": (changed(elements=[6, 7]), r"setting elements must be a list of symbols, got \[6, 7\]"),
-    "stereo as text": (changed(stereo="no"), "setting stereo must be true or false, got 'no'"),
+    "stereo as text": (changed(stereo="no"), "stereo must be True or False, got 'no'"),
     "hydrogens unheard of": (changed(hydrogens="all"), "hydrogens must be one of implicit, keep, add, got 'all'"),
     "an element unheard of": (changed(elements=["Xx"]), "elements holds 'Xx', which is no element symbol"),
     "other elements than columns": (
@@ -77,3 +77,18 @@ def test_refusals(what):
     settings, message = REFUSED[what]
     with pytest.raises(SettingError, match=message):
         MoleculeFeaturizer.from_settings(settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"stereo": "no"}, "stereo must be True or False, got 'no'"),
+        ({"stereo": None}, "stereo must be True or False, got None"),
+        ({"hydrogens": "all"}, "hydrogens must be one of implicit, keep, add, got 'all'"),
+        ({"hydrogens": True}, "hydrogens must be one of implicit, keep, add, got True"),
+    ],
+    ids=str,
+)
+def test_a_featurizer_refuses_what_is_no_choice(settings, message):
+    with pytest.raises(SettingError, match=message):
+        MoleculeFeaturizer(**settings)

@@ -1,5 +1,6 @@
 """Block, readouts and network: invariances, several targets, refusals."""
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Batch, Data
@@ -180,7 +181,14 @@ def test_build_network_follows_its_config():
     [
         ({"channels": 0}, "channels must be at least 1, got 0"),
         ({"channels": 10, "heads": 4}, r"channels \(10\) must be a multiple of heads \(4\)"),
+        ({"channels": 16.0}, "channels must be a whole number, got 16.0"),
+        ({"layers": 1.5}, "layers must be a whole number, got 1.5"),
+        ({"heads": True}, "heads must be a whole number, got True"),
         ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
+        ({"dropout": float("nan")}, r"dropout must be in \[0, 1\), got nan"),
+        ({"dropout": "0.1"}, "dropout must be a number, got '0.1'"),
+        ({"readout": None}, "readout must be sum, mean, max, attention, or several .* got None"),
+        ({"self_loops": "no"}, "self_loops must be True or False, got 'no'"),
         ({"readout": "sum+sum"}, r"or several of them joined by \+, got 'sum\+sum'"),
         (
             {"readout": "median"},
@@ -191,3 +199,10 @@ def test_build_network_follows_its_config():
 def test_impossible_network_settings_are_refused(settings, words):
     with pytest.raises(SettingError, match=words):
         NetworkConfig(**settings)
+
+
+def test_network_settings_of_numpy_are_kept_as_plain_ones():
+    no = np.array([False])[0]
+    config = NetworkConfig(channels=np.int64(16), heads=np.int32(2), dropout=np.float32(0.5), self_loops=no)
+    assert config == NetworkConfig(channels=16, heads=2, dropout=0.5, self_loops=False)
+    assert [type(value) for value in vars(config).values()] == [int, int, int, float, str, bool]

@@ -8,17 +8,18 @@ from graphattn.errors import SettingError, ShapeError
 from graphattn.training.losses import loss_for
 
 NAN = float("nan")
-ALL_LOSSES = [("regression", "mse"), ("regression", "huber"), ("regression", "mae"), ("binary", "mse")]
+ALL_LOSSES = [("regression", "mse"), ("regression", "huber"), ("regression", "mae"), ("binary", "auto")]
 
 
 def test_values_by_hand():
     outputs, targets = torch.tensor([[1.0], [5.0]]), torch.tensor([[1.5], [2.0]])
     assert loss_for("regression", "mse")(outputs, targets).item() == (0.25 + 9) / 2
+    assert loss_for("regression", "auto")(outputs, targets).item() == (0.25 + 9) / 2
     assert loss_for("regression", "mae")(outputs, targets).item() == (0.5 + 3) / 2
     assert loss_for("regression", "huber")(outputs, targets).item() == (0.125 + 2.5) / 2
     logits, labels = torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [0.0]])
     by_hand = -(torch.tensor(0.5).log() + torch.sigmoid(torch.tensor(-2.0)).log()) / 2
-    torch.testing.assert_close(loss_for("binary", "mse")(logits, labels), by_hand)
+    torch.testing.assert_close(loss_for("binary", "auto")(logits, labels), by_hand)
 
 
 def test_the_mean_is_over_the_observed_labels_only():
@@ -83,5 +84,8 @@ def test_outputs_that_would_broadcast_are_refused():
 def test_unknown_names_are_refused():
     with pytest.raises(SettingError, match="task must be one of regression, binary, got 'ranking'"):
         loss_for("ranking", "mse")
-    with pytest.raises(SettingError, match="loss must be one of mse, huber, mae, got 'rmse'"):
+    with pytest.raises(SettingError, match="loss must be one of auto, mse, huber, mae, got 'rmse'"):
         loss_for("regression", "rmse")
+    for name in ("mse", "huber", "mae"):
+        with pytest.raises(SettingError, match=f"^loss {name} is for regression, but these are classes"):
+            loss_for("binary", name)

@@ -142,7 +142,7 @@ def test_not_resuming_starts_over_and_replaces_the_file(unfinished):
     ("changed", "message"),
     [
         ({"config": replace(CONFIG, epochs=7)}, "settings.epochs was 6 and is now 7"),
-        ({"config": replace(CONFIG, loss="mae")}, "settings.loss was 'mse' and is now 'mae'"),
+        ({"config": replace(CONFIG, loss="mae")}, "settings.loss was 'auto' and is now 'mae'"),
         ({"train_set": toy_dataset(41)}, "training set.graphs was 40 and is now 41"),
         ({"valid_set": toy_dataset(12, seed=2)}, "validation set.targets was '[0-9a-f]{64}' and is now"),
         (

@@ -24,7 +24,7 @@ def state(network):
     return {name: tensor.numpy().tobytes() for name, tensor in network.state_dict().items()}
 
 
-def full_loss(network, dataset, task="regression", name="mse"):
+def full_loss(network, dataset, task="regression", name="auto"):
     """The loss over a whole data set in one batch."""
     with torch.no_grad():
         return loss_for(task, name)(network(dataset.batch(range(len(dataset)))), dataset.targets).item()
@@ -281,8 +281,8 @@ class Poisoned(ToyNetwork):
 def test_a_loss_that_is_nan_stops_the_run_and_names_epoch_step_and_causes():
     network = Poisoned(at=5)
     message = (
-        r"^epoch 2, step 2 of 3: the loss is nan\. Likely causes: learning_rate 0\.001 is too high \(try 0\.0001\), "
-        "targets that were not scaled, or features that hold NaN"
+        r"^epoch 2, step 2 of 3: the loss is nan\. Likely causes: a learning rate of 0\.001 that is too high "
+        r"\(try 0\.0001\), targets that were not scaled, or features that hold NaN"
     )
     with pytest.raises(
         TrainingError,
