@@ -87,8 +87,8 @@ from graphattn.attention.backends.fused_cpu.vectors import (
     ARGUMENTS,  # how many there are
 ) = range(47)
 SOURCE = hashlib.sha256(b"".join(Path(file).read_bytes() for file in (__file__, vectors.__file__))).hexdigest()
-ROWS_AHEAD = 4
-AHEAD = 8  # entries: how early a row is asked for
+AHEAD, ROWS_AHEAD = 8, 4  # how many entries, and rows, early memory is asked for
+SEGMENT = 64  # entries summed before their sum is added to that of the row: long rows lose few digits that way
 SCALE, SLOPE, KEPT = range(3)
 DOT, LEAKY_RELU, TANH = range(3)  # scores
 FORWARD, RECEIVERS, SENDERS = range(3)  # sweeps
@@ -171,7 +171,7 @@ def forward(a, task, key, value, head, score):
     key_width, value_width = lanes(key) // block, lanes(value) // block
     scale, slope = doubles(a[CONSTANTS])[SCALE], doubles(a[CONSTANTS])[SLOPE]
     for receiver in range(ints64(a[RUNS])[task], ints64(a[RUNS])[task + 1]):
-        entries = range(types.int64(rowptr[receiver]), types.int64(rowptr[receiver + 1]))
+        begin, end = types.int64(rowptr[receiver]), types.int64(rowptr[receiver + 1])
         for h in range(0, heads, block):
             x, y = h * key_width, h * value_width
             at_query = offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x)
@@ -179,7 +179,7 @@ def forward(a, task, key, value, head, score):
             query = load(at_query, key)
             by = query * scale if score == DOT else vector_of(a, x, key)
             top = fill(head, -float("inf"))
-            for entry in entries:
+            for entry in range(begin, end):
                 ask_for(a, KEY, KEY_STRIDE, col, entry, x, key)
                 at = offset(floats(a[KEY], key), types.int64(col[entry]) * a[KEY_STRIDE] + x)
                 seen = with_term(load(at, key), a[KEY_TERM], a[KEY_KIND], edge_id[entry], heads * key_width, x)
@@ -190,20 +190,24 @@ def forward(a, task, key, value, head, score):
                 top = where(logit > top, logit, top)
             top = where(top - top == 0.0, top, head)  # 0 where it is infinite
             total, mixed = head, value
-            for entry in entries:
-                place = offset(floats(a[WEIGHT], head), entry * heads + h)
-                weight = load(place, head)
-                weight = exp(weight - top) if a[SOFTMAX] else where(weight < 0.0, head, weight)
-                store(place, weight)
-                total = total + weight
-                ask_for(a, VALUE, VALUE_STRIDE, col, entry, y, value)
-                at = offset(floats(a[VALUE], value), types.int64(col[entry]) * a[VALUE_STRIDE] + y)
-                seen = with_term(load(at, value), a[VALUE_TERM], a[VALUE_KIND], edge_id[entry], heads * value_width, y)
-                mixed = mixed + spread(dropped(weight, a, entry * heads + h), value) * seen
+            for start in range(begin, end, SEGMENT):
+                total_here, mixed_here = head, value
+                for entry in range(start, min(start + SEGMENT, end)):
+                    place = offset(floats(a[WEIGHT], head), entry * heads + h)
+                    weight = load(place, head)
+                    weight = exp(weight - top) if a[SOFTMAX] else where(weight < 0.0, head, weight)
+                    store(place, weight)
+                    ask_for(a, VALUE, VALUE_STRIDE, col, entry, y, value)
+                    at = offset(floats(a[VALUE], value), types.int64(col[entry]) * a[VALUE_STRIDE] + y)
+                    edge = edge_id[entry]
+                    seen = with_term(load(at, value), a[VALUE_TERM], a[VALUE_KIND], edge, heads * value_width, y)
+                    total_here = total_here + weight
+                    mixed_here = mixed_here + spread(dropped(weight, a, entry * heads + h), value) * seen
+                total, mixed = total + total_here, mixed + mixed_here
             if a[SOFTMAX]:
                 share = where(total == 0.0, head, fill(head, 1.0) / total)
                 mixed = mixed * spread(share, value)
-                for entry in entries:
+                for entry in range(begin, end):
                     place = offset(floats(a[WEIGHT], head), entry * heads + h)
                     store(place, load(place, head) * share)
             store(offset(floats(a[OUT], value), receiver * heads * value_width + y), mixed)
@@ -221,7 +225,7 @@ def backward_receivers(a, task, key, value, head, score):
     biases = a[GRAD_BIAS] + task * a[GRAD_BIAS_STRIDE]
     own_vectors = a[GRAD_VECTOR] + task * a[GRAD_VECTOR_STRIDE]
     for receiver in range(ints64(a[RUNS])[task], ints64(a[RUNS])[task + 1]):
-        entries = range(types.int64(rowptr[receiver]), types.int64(rowptr[receiver + 1]))
+        begin, end = types.int64(rowptr[receiver]), types.int64(rowptr[receiver + 1])
         for h in range(0, heads, block):
             x, y = h * key_width, h * value_width
             query = load(offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x), key)
@@ -232,33 +236,36 @@ def backward_receivers(a, task, key, value, head, score):
             if a[SOFTMAX]:
                 mean = sum_heads(grad_out * load(offset(floats(a[OUT], value), place), value), head)
             grad_query, grad_vector = key, key
-            for entry in entries:
-                edge, number = edge_id[entry], entry * heads + h
-                weight = load(offset(floats(a[WEIGHT], head), number), head)
-                ask_for(a, VALUE, VALUE_STRIDE, col, entry, y, value)
-                at = offset(floats(a[VALUE], value), types.int64(col[entry]) * a[VALUE_STRIDE] + y)
-                seen = with_term(load(at, value), a[VALUE_TERM], a[VALUE_KIND], edge, heads * value_width, y)
-                grad = dropped(sum_heads(grad_out * seen, head), a, number)
-                grad = weight * (grad - mean) if a[SOFTMAX] else where(weight > 0.0, grad, head)
-                store(offset(floats(a[GRAD_LOGIT], head), number), grad)
-                add_to_term(biases if a[GRAD_BIAS] else 0, a[BIAS_KIND], edge, heads, h, grad)
-                if a[GRAD_VALUE_TERM]:
-                    share = spread(dropped(weight, a, number), value) * grad_out
-                    add_to_term(value_terms, a[VALUE_KIND], edge, heads * value_width, y, share)
-                ask_for(a, KEY, KEY_STRIDE, col, entry, x, key)
-                at_key = offset(floats(a[KEY], key), types.int64(col[entry]) * a[KEY_STRIDE] + x)
-                seen_key = with_term(load(at_key, key), a[KEY_TERM], a[KEY_KIND], edge, heads * key_width, x)
-                if score == DOT:
-                    grad_query = grad_query + spread(grad, key) * seen_key
-                    grad_key = spread(grad, key) * by
-                else:
-                    sum_ = query + seen_key
-                    active = hidden(sum_, slope, score)
-                    grad_vector = grad_vector + spread(grad, key) * active
-                    grad_key = spread(grad, key) * by * slope_of(sum_, active, slope, score)
-                    grad_query = grad_query + grad_key
-                if a[GRAD_KEY_TERM]:
-                    add_to_term(key_terms, a[KEY_KIND], edge, heads * key_width, x, grad_key)
+            for start in range(begin, end, SEGMENT):
+                query_here, vector_here = key, key
+                for entry in range(start, min(start + SEGMENT, end)):
+                    edge, number = edge_id[entry], entry * heads + h
+                    weight = load(offset(floats(a[WEIGHT], head), number), head)
+                    ask_for(a, VALUE, VALUE_STRIDE, col, entry, y, value)
+                    at = offset(floats(a[VALUE], value), types.int64(col[entry]) * a[VALUE_STRIDE] + y)
+                    seen = with_term(load(at, value), a[VALUE_TERM], a[VALUE_KIND], edge, heads * value_width, y)
+                    grad = dropped(sum_heads(grad_out * seen, head), a, number)
+                    grad = weight * (grad - mean) if a[SOFTMAX] else where(weight > 0.0, grad, head)
+                    store(offset(floats(a[GRAD_LOGIT], head), number), grad)
+                    add_to_term(biases if a[GRAD_BIAS] else 0, a[BIAS_KIND], edge, heads, h, grad)
+                    if a[GRAD_VALUE_TERM]:
+                        share = spread(dropped(weight, a, number), value) * grad_out
+                        add_to_term(value_terms, a[VALUE_KIND], edge, heads * value_width, y, share)
+                    ask_for(a, KEY, KEY_STRIDE, col, entry, x, key)
+                    at_key = offset(floats(a[KEY], key), types.int64(col[entry]) * a[KEY_STRIDE] + x)
+                    seen_key = with_term(load(at_key, key), a[KEY_TERM], a[KEY_KIND], edge, heads * key_width, x)
+                    if score == DOT:
+                        query_here = query_here + spread(grad, key) * seen_key
+                        grad_key = spread(grad, key) * by
+                    else:
+                        sum_ = query + seen_key
+                        active = hidden(sum_, slope, score)
+                        vector_here = vector_here + spread(grad, key) * active
+                        grad_key = spread(grad, key) * by * slope_of(sum_, active, slope, score)
+                        query_here = query_here + grad_key
+                    if a[GRAD_KEY_TERM]:
+                        add_to_term(key_terms, a[KEY_KIND], edge, heads * key_width, x, grad_key)
+                grad_query, grad_vector = grad_query + query_here, grad_vector + vector_here
             if score == DOT:
                 grad_query = grad_query * scale
             store(offset(floats(a[GRAD_QUERY], key), receiver * a[GRAD_QUERY_STRIDE] + x), grad_query)
@@ -274,27 +281,30 @@ def backward_senders(a, task, key, value, head, score):
     key_width, value_width = lanes(key) // block, lanes(value) // block
     scale, slope = doubles(a[CONSTANTS])[SCALE], doubles(a[CONSTANTS])[SLOPE]
     for sender in range(ints64(a[RUNS])[task], ints64(a[RUNS])[task + 1]):
-        entries = range(types.int64(rowptr[sender]), types.int64(rowptr[sender + 1]))
+        begin, end = types.int64(rowptr[sender]), types.int64(rowptr[sender + 1])
         for h in range(0, heads, block):
             x, y = h * key_width, h * value_width
             sent = load(offset(floats(a[KEY], key), sender * a[KEY_STRIDE] + x), key) if score != DOT else key
             by = vector_of(a, x, key) if score != DOT else key
             grad_key, grad_value = key, value
-            for entry in entries:
-                receiver, number = types.int64(col[entry]), slots[entry] * heads + h
-                ask_for(a, QUERY, QUERY_STRIDE, col, entry, x, key)
-                ask_for(a, GRAD_OUT, GRAD_OUT_STRIDE, col, entry, y, value)
-                grad = spread(load(offset(floats(a[GRAD_LOGIT], head), number), head), key)
-                query = load(offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x), key)
-                if score == DOT:
-                    grad_key = grad_key + grad * query
-                else:
-                    sum_ = query + with_term(sent, a[KEY_TERM], a[KEY_KIND], edge_id[entry], heads * key_width, x)
-                    active = hidden(sum_, slope, score) if score == TANH else sum_
-                    grad_key = grad_key + grad * by * slope_of(sum_, active, slope, score)
-                weight = dropped(load(offset(floats(a[WEIGHT], head), number), head), a, number)
-                grad_out = load(offset(floats(a[GRAD_OUT], value), receiver * heads * value_width + y), value)
-                grad_value = grad_value + spread(weight, value) * grad_out
+            for start in range(begin, end, SEGMENT):
+                key_here, value_here = key, value
+                for entry in range(start, min(start + SEGMENT, end)):
+                    receiver, number = types.int64(col[entry]), slots[entry] * heads + h
+                    ask_for(a, QUERY, QUERY_STRIDE, col, entry, x, key)
+                    ask_for(a, GRAD_OUT, GRAD_OUT_STRIDE, col, entry, y, value)
+                    grad = spread(load(offset(floats(a[GRAD_LOGIT], head), number), head), key)
+                    query = load(offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x), key)
+                    if score == DOT:
+                        key_here = key_here + grad * query
+                    else:
+                        sum_ = query + with_term(sent, a[KEY_TERM], a[KEY_KIND], edge_id[entry], heads * key_width, x)
+                        active = hidden(sum_, slope, score) if score == TANH else sum_
+                        key_here = key_here + grad * by * slope_of(sum_, active, slope, score)
+                    weight = dropped(load(offset(floats(a[WEIGHT], head), number), head), a, number)
+                    grad_out = load(offset(floats(a[GRAD_OUT], value), receiver * heads * value_width + y), value)
+                    value_here = value_here + spread(weight, value) * grad_out
+                grad_key, grad_value = grad_key + key_here, grad_value + value_here
             if score == DOT:
                 grad_key = grad_key * scale
             store(offset(floats(a[GRAD_KEY], key), sender * a[GRAD_KEY_STRIDE] + x), grad_key)
