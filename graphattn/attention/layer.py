@@ -1,6 +1,6 @@
 """The layer: projections around one masked attention, called like PyTorch Geometric's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -238,7 +238,7 @@ class GraphAttention(nn.Module):
 
 def columns(matrix: Tensor, count: int) -> tuple[Tensor, ...]:
     """``matrix.chunk(count, -1)``, whose backward takes the gradients as they are where they are columns already."""
-    return matrix.chunk(count, -1) if torch.compiler.is_compiling() else _Columns.apply(matrix, count)
+    return matrix.chunk(count, -1) if torch.compiler.is_compiling() else _columns(matrix, count)
 
 
 class _Columns(torch.autograd.Function):
@@ -251,7 +251,7 @@ class _Columns(torch.autograd.Function):
         pass
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
         first, width = grads[0], grads[0].shape[-1]
         side_by_side = not torch.is_grad_enabled() and all(
             grad.stride() == (width * len(grads), 1)
@@ -261,6 +261,9 @@ class _Columns(torch.autograd.Function):
         if side_by_side:
             return first.as_strided((len(first), width * len(grads)), first.stride()), None
         return torch.cat(grads, -1), None
+
+
+_columns: Callable[[Tensor, int], tuple[Tensor, ...]] = _Columns.apply
 
 
 def _edge_projection(

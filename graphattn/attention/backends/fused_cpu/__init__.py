@@ -20,7 +20,7 @@ class FusedCPU:
 
     name = "fused_cpu"
 
-    def why_not(self, call: AttentionCall) -> str | None:
+    def why_not(self, call: AttentionCall) -> str | None:  # noqa: PLR0911 (one objection after another)
         """Other devices, scores of the user's own, very wide heads, and machines without Numba are declined."""
         if call.query.device.type != "cpu":
             return f"it runs on the CPU, and the query is on {call.query.device}"
@@ -51,4 +51,5 @@ def _numba_fault() -> str | None:
         import numba  # noqa: PLC0415
     except ImportError as error:
         return f"Numba cannot be imported here: {error}"
-    return "Numba is switched off by NUMBA_DISABLE_JIT" if numba.config.DISABLE_JIT else None
+    switched_off: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+    return "Numba is switched off by NUMBA_DISABLE_JIT" if switched_off else None

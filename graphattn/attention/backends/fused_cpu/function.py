@@ -15,11 +15,14 @@ from graphattn.attention.backends.fused_cpu.library import kernel_for
 from graphattn.attention.backends.fused_cpu.team import run_on_threads
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, ByType, EdgeTerms, PerEdge
+from graphattn.attention.normalizers import Normalizer
 from graphattn.attention.scores import Additive, DotProduct
 
 BLOCK_BYTES = 512  # of the heads that a kernel takes at a time: 8 registers of AVX-512, a quarter of what there is
+IN_ROWS = {"QUERY", "KEY", "VALUE", "GRAD_QUERY", "GRAD_KEY", "GRAD_VALUE"}  # may be columns of a wider matrix
 LARGEST_TABLES = 2**22  # numbers in the tables of all tasks together
 
+# query, key, value (None: the key), terms of key and value (None: none, or those of the key), bias, vector of the score
 Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
 
 
@@ -29,7 +32,7 @@ class Plan:
 
     adjacency: Adjacency
     score: DotProduct | Additive  # without its vector
-    normalizer: str
+    normalizer: Normalizer
     key_kind: Tensor | None  # (E,) int64 where a term is by type
     value_kind: Tensor | None
     bias_kind: Tensor | None
@@ -60,8 +63,10 @@ def fused_attention(call: AttentionCall) -> Tensor:
     """(R, H, Dv), in the query's dtype. Widths between powers of two are filled up with zeros."""
     dtype, width = call.compute_dtype(), call.value.shape[-1]
     assert isinstance(call.score, DotProduct | Additive)
+    score: DotProduct | Additive
+    vector: Tensor | None = None
     if isinstance(call.score, DotProduct):
-        score, vector = DotProduct(call.score.factor(call.query.shape[-1])), None
+        score = DotProduct(call.score.factor(call.query.shape[-1]))
     else:
         score, vector = replace(call.score, vector=None), call.score.vector
     key_term, value_term = _table(call.edges.key), _table(call.edges.value)
@@ -72,12 +77,16 @@ def fused_attention(call: AttentionCall) -> Tensor:
         key_kind=_kind(call.edges.key),
         value_kind=_kind(call.edges.value),
         bias_kind=_kind(call.bias),
-        value_reads_key_term=value_term is not None and value_term is key_term,
+        value_reads_key_term=(
+            value_term is not None
+            and value_term is key_term
+            and isinstance(call.edges.key, ByType) == isinstance(call.edges.value, ByType)
+        ),
         dropout=call.dropout,
         seed=call.seed,
     )
     bias = _table(call.bias)
-    out, _ = _FusedAttention.apply(
+    out: Tensor = _FusedAttention.apply(  # type: ignore[no-untyped-call]
         plan,
         _fitted(call.query, dtype),
         _fitted(call.key, dtype),
@@ -86,7 +95,7 @@ def fused_attention(call: AttentionCall) -> Tensor:
         None if plan.value_reads_key_term else _fitted(value_term, dtype),
         None if bias is None else bias.to(dtype),
         _fitted(vector, dtype),
-    )
+    )[0]
     return out[..., :width].to(call.query.dtype)
 
 
@@ -94,7 +103,7 @@ class _FusedAttention(torch.autograd.Function):
     """Saves its inputs, the output and the weights (entries, H); nothing else of the size of the edges exists."""
 
     @staticmethod
-    def forward(plan: Plan, *inputs: Tensor | None) -> tuple[Tensor, Tensor]:
+    def forward(plan: Plan, *inputs: Any) -> tuple[Tensor, Tensor]:
         sweep = _Sweep(plan, inputs)
         sweep.run(kernels.FORWARD, plan.adjacency)
         return sweep.out, sweep.weight
@@ -108,16 +117,14 @@ class _FusedAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_out: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-        *inputs, out, weight = ctx.saved_tensors
+        inputs, (out, weight) = ctx.saved_tensors[:-2], ctx.saved_tensors[-2:]
         if grad_out is None:
             return (None,) * (1 + len(inputs))
         if torch.is_grad_enabled():  # somebody will differentiate the gradient: compute it in a way that can be
             wanted = ctx.needs_input_grad[1:]
             of = [tensor for tensor, is_wanted in zip(inputs, wanted, strict=True) if is_wanted]
             grads = iter(
-                torch.autograd.grad(
-                    Sparse()(ctx.plan.call(tuple(inputs))), of, grad_out, create_graph=True, allow_unused=True
-                )
+                torch.autograd.grad(Sparse()(ctx.plan.call(inputs)), of, grad_out, create_graph=True, allow_unused=True)
             )
             return None, *(next(grads) if is_wanted else None for is_wanted in wanted)
         sweep = _Sweep(ctx.plan, inputs, out, weight)
@@ -127,9 +134,7 @@ class _FusedAttention(torch.autograd.Function):
 class _Sweep:
     """The arguments of the kernels for one call, and the tensors behind them."""
 
-    def __init__(
-        self, plan: Plan, inputs: Sequence[Tensor | None], out: Tensor | None = None, weight: Tensor | None = None
-    ) -> None:
+    def __init__(self, plan: Plan, inputs: Inputs, out: Tensor | None = None, weight: Tensor | None = None) -> None:
         query, key, value, key_term, value_term, bias, vector = inputs
         adjacency, score = plan.adjacency, plan.score
         query, key = _in_rows(query), _in_rows(key)
@@ -155,7 +160,7 @@ class _Sweep:
         self.set(
             HEADS=self.heads,
             ENTRIES=adjacency.num_entries,
-            GRAD_OUT_STRIDE=self.heads*self.value_width,
+            GRAD_OUT_STRIDE=self.heads * self.value_width,
             SOFTMAX=plan.normalizer == "softmax",
             CONSTANTS=constants.ctypes.data,
             DROP_BELOW=round(plan.dropout * 2**32),
@@ -186,10 +191,10 @@ class _Sweep:
             self.arguments[getattr(kernels, name)] = number
 
     def point(self, **tensors: Tensor | None) -> None:
-        """Arguments that are addresses; the tensors stay as long as this does. Terms and bias are packed first."""
+        """Arguments that are addresses; the tensors stay as long as this does."""
         for name, tensor in tensors.items():
             if tensor is not None:
-                packed = tensor if name in ("QUERY", "KEY", "VALUE", "GRAD_QUERY", "GRAD_KEY", "GRAD_VALUE") else tensor.contiguous()
+                packed = tensor if name in IN_ROWS else tensor.contiguous()
                 self.kept.append(packed)
                 self.arguments[getattr(kernels, name)] = packed.data_ptr()
 
@@ -248,19 +253,17 @@ class _Sweep:
         every = -(-(len(runs) - 1) // most)
         if every > 1:
             runs = torch.cat([runs[:-1:every], runs[-1:]])
-        made: dict[str, Tensor | None] = {}
+        made: dict[str, Tensor] = {}
         for name, (table, is_shared) in given.items():
             if table is None:
-                made[name] = None
                 continue
             if name == "VALUE_TERM" and plan.value_reads_key_term:
-                grad = made["KEY_TERM"]
+                made[name] = made["KEY_TERM"]
             else:
-                grad = table.new_zeros(len(runs) - 1 if is_shared else 1, *table.shape)
-            made[name] = grad
-            self.point(**{f"GRAD_{name}": grad})
-            self.set(**{f"GRAD_{name}_STRIDE": grad.stride(0) * grad.element_size() if is_shared else 0})
-        return runs, list(made.values())
+                made[name] = table.new_zeros(len(runs) - 1 if is_shared else 1, *table.shape)
+            self.point(**{f"GRAD_{name}": made[name]})
+            self.set(**{f"GRAD_{name}_STRIDE": table.numel() * table.element_size() if is_shared else 0})
+        return runs, [made.get(name) for name in given]
 
 
 def filled_width(width: int) -> int:
@@ -277,7 +280,11 @@ def _fitted(tensor: Tensor | None, dtype: torch.dtype) -> Tensor | None:
 
 def _largest_block(heads: int, bytes_per_head: int) -> int:
     """How many heads a kernel takes at a time: the most that divide all and fit."""
-    return max(block for block in range(1, heads + 1) if heads % block == 0 and (block == 1 or block * bytes_per_head <= BLOCK_BYTES))
+    return max(
+        block
+        for block in range(1, heads + 1)
+        if heads % block == 0 and (block == 1 or block * bytes_per_head <= BLOCK_BYTES)
+    )
 
 
 def _in_rows(tensor: Tensor) -> Tensor:
@@ -293,12 +300,13 @@ def _together(tensors: Sequence[Tensor]) -> list[Tensor]:
     widths = [tensor.shape[1] * tensor.shape[2] for tensor in tensors]
     starts = [(tensor.data_ptr() - first.data_ptr()) // first.element_size() for tensor in tensors]
     columns = sum(widths)
-    if (
-        all(tensor.stride(0) == columns and len(tensor) == len(first) for tensor in tensors)
-        and starts == [sum(widths[:place]) for place in range(len(widths))]
-    ):
+    if all(tensor.stride(0) == columns and len(tensor) == len(first) for tensor in tensors) and starts == [
+        sum(widths[:place]) for place in range(len(widths))
+    ]:
         whole = first.new_empty(len(first), columns)
-        return [part.view(tensor.shape) for part, tensor in zip(whole.split(widths, 1), tensors, strict=True)]
+        return [
+            part.view(tensor.shape) for part, tensor in zip(whole.split_with_sizes(widths, 1), tensors, strict=True)
+        ]
     return [torch.empty(tensor.shape, dtype=tensor.dtype) for tensor in tensors]
 
 

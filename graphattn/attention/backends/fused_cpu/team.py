@@ -32,7 +32,7 @@ def run_on_threads(kernel: Kernel, arguments: int, threads: int) -> None:
     if threads == 1:
         kernel(arguments)
     elif team is not None:
-        team(ctypes.cast(kernel, ctypes.c_void_p), arguments, threads, 0)
+        team(ctypes.cast(kernel, ctypes.c_void_p), arguments, threads, 0)  # type: ignore[arg-type]  # a ctypes function
     else:
         others = [_own_threads().submit(kernel, arguments) for _ in range(threads - 1)]
         kernel(arguments)
@@ -45,7 +45,7 @@ def run_on_threads(kernel: Kernel, arguments: int, threads: int) -> None:
 def _openmp_team() -> Callable[..., None] | None:
     """OpenMP's ``GOMP_parallel(function, argument, threads, flags)`` in the library that PyTorch itself runs on."""
     try:
-        team = ctypes.CDLL(torch._C.__file__).GOMP_parallel  # looked up in what PyTorch was linked with
+        team = ctypes.CDLL(torch._C.__file__).GOMP_parallel  # noqa: SLF001 (it looks in what PyTorch is linked with)
     except (AttributeError, OSError):
         return None
     team.argtypes, team.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint), None

@@ -265,7 +265,7 @@ def _ln2(typing, vector, part):
 
 @intrinsic
 def _polynomial(typing, x):
-    """x + x**2/2! + x**3/3! + ..., for |x| below 0.35 as exact as the type: 8 terms, or 14 in float64."""
+    """X + x**2/2! + x**3/3! + ..., for |x| below 0.35 as exact as the type: 8 terms, or 14 in float64."""
     terms = 8 if x.scalar == types.float32 else 14
 
     def generate(context, builder, signature, args):
@@ -284,7 +284,7 @@ def _parts(x, lowest, highest):
     x = where(x > lowest, x, lowest)
     x = where(x < highest, x, fill(x, highest))
     n = _floor(x * 1.4426950408889634 + 0.5)  # 1 / ln 2
-    rest = (x - n * _ln2(x, True)) - n * _ln2(x, False)  # noqa: FBT003 (intrinsics take no keywords)
+    rest = (x - n * _ln2(x, True)) - n * _ln2(x, False)
     return _power_of_2(n), _polynomial(rest)
 
 
@@ -346,14 +346,16 @@ def _lane_by_lane(operation: Any, build: Callable[[Any, Any, Any, bool], Any], *
 
 _lane_by_lane(operator.add, lambda builder, a, b, whole: builder.fadd(a, b, flags=_CONTRACT))
 _lane_by_lane(operator.sub, lambda builder, a, b, whole: builder.fsub(a, b, flags=_CONTRACT))
-_lane_by_lane(operator.mul, lambda builder, a, b, whole: (
-    builder.mul(a, b) if whole else builder.fmul(a, b, flags=_CONTRACT)
-))
+_lane_by_lane(
+    operator.mul, lambda builder, a, b, whole: builder.mul(a, b) if whole else builder.fmul(a, b, flags=_CONTRACT)
+)
 _lane_by_lane(operator.truediv, lambda builder, a, b, whole: builder.fdiv(a, b))
 _lane_by_lane(operator.xor, lambda builder, a, b, whole: builder.xor(a, b))
 _lane_by_lane(operator.rshift, lambda builder, a, b, whole: builder.lshr(a, b))
-_lane_by_lane(operator.lt, lambda builder, a, b, whole: (
-    builder.icmp_unsigned("<", a, b) if whole else builder.fcmp_ordered("<", a, b)
-), compares=True)
+_lane_by_lane(
+    operator.lt,
+    lambda builder, a, b, whole: builder.icmp_unsigned("<", a, b) if whole else builder.fcmp_ordered("<", a, b),
+    compares=True,
+)
 _lane_by_lane(operator.gt, lambda builder, a, b, whole: builder.fcmp_ordered(">", a, b), compares=True)
 _lane_by_lane(operator.eq, lambda builder, a, b, whole: builder.fcmp_ordered("==", a, b), compares=True)
