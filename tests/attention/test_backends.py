@@ -13,6 +13,7 @@ from graphattn.attention.attend import BACKENDS, attend, masked_attention
 from graphattn.attention.backends.definition import Definition
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, EdgeTerms
+from graphattn.attention.scores import Additive
 from graphattn.errors import ShapeError
 
 OTHERS = [backend for backend in BACKENDS if backend.name != "definition"]
@@ -38,6 +39,17 @@ def test_backend_matches_the_definition(backend, terms, normalizer, score):
             assert_equal(value_and_gradients(backend, call), value_and_gradients(Definition(), call))
             ran += 1
     assert ran >= len(AWKWARD_GRAPHS) - 1  # the dense backend declines parallel edges, and nothing else here
+
+
+@pytest.mark.parametrize("backend", OTHERS, **ids)
+@pytest.mark.parametrize("activation", ["leaky_relu", "tanh"])
+def test_the_vector_of_a_score_gets_the_gradient_of_the_definition(backend, activation):
+    gradients = []
+    for each in (backend, Definition()):
+        vector = torch.linspace(-1, 2, 6, dtype=torch.float64).view(2, 3).requires_grad_()
+        call = random_call(AWKWARD_GRAPHS["star"], Additive(activation, vector=vector), terms="everything by type")
+        gradients.append(torch.autograd.grad(each(call).square().sum(), vector)[0])
+    torch.testing.assert_close(*gradients, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("backend", OTHERS, **ids)
