@@ -9,7 +9,7 @@ from torch import Tensor
 from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.definition import Definition
 from graphattn.attention.backends.dense import Dense
-from graphattn.attention.backends.fused_cpu import FusedCPU
+from graphattn.attention.backends.fused_cpu.backend import FusedCPU
 from graphattn.attention.backends.sparse import Sparse, weights_by_edge
 from graphattn.attention.call import AttentionCall, EdgeTerms, PerEdge
 from graphattn.attention.normalizers import Normalizer

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 from graphattn.adjacency import MOST_RUNS, Adjacency
 from graphattn.attention.attend import masked_attention
 from graphattn.attention.backends.definition import Definition
-from graphattn.attention.backends.fused_cpu import FusedCPU
+from graphattn.attention.backends.fused_cpu.backend import FusedCPU
 from graphattn.attention.backends.fused_cpu.team import run_on_threads
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, EdgeTerms
