@@ -23,6 +23,7 @@ from graphattn.attention.backends.fused_cpu.team import run_on_threads
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, EdgeTerms
 from graphattn.attention.scores import Additive, DotProduct
+from graphattn.errors import SettingError
 
 FUSED = FusedCPU()
 
@@ -243,6 +244,17 @@ def test_every_width_and_number_of_heads(heads, key_width, value_width):
     got, want = value_and_gradients(FUSED, call), value_and_gradients(Definition(), call)
     for name in want:
         torch.testing.assert_close(got[name], want[name], rtol=1e-10, atol=1e-12)
+
+
+def test_one_vector_for_all_heads_is_read_as_the_definition_reads_it():
+    call = random_call(AWKWARD_GRAPHS["star"], Additive(vector=torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64)))
+    torch.testing.assert_close(FUSED(call), Definition()(call), rtol=1e-10, atol=1e-12)
+
+
+def test_dropout_without_a_seed_is_refused():
+    call = random_call(AWKWARD_GRAPHS["star"])
+    with pytest.raises(SettingError, match="dropout needs a seed"):
+        FUSED(replace(call, dropout=0.5, seed=None))
 
 
 def test_what_it_declines_it_declines_by_name():

@@ -17,6 +17,7 @@ from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, ByType, EdgeTerms, PerEdge
 from graphattn.attention.normalizers import Normalizer
 from graphattn.attention.scores import Additive, DotProduct
+from graphattn.errors import SettingError
 
 BLOCK_BYTES = 512  # of the heads that a kernel takes at a time: 8 registers of AVX-512, a quarter of what there is
 IN_ROWS = {"QUERY", "KEY", "VALUE", "GRAD_QUERY", "GRAD_KEY", "GRAD_VALUE"}  # may be columns of a wider matrix
@@ -69,6 +70,10 @@ def fused_attention(call: AttentionCall) -> Tensor:
         score = DotProduct(call.score.factor(call.query.shape[-1]))
     else:
         score, vector = replace(call.score, vector=None), call.score.vector
+        if vector is not None:
+            vector = vector.expand(call.query.shape[1:])  # one for all heads may be given
+    if call.dropout and call.seed is None:
+        raise SettingError("dropout needs a seed that decides which weights drop.")
     key_term, value_term = _table(call.edges.key), _table(call.edges.value)
     plan = Plan(
         adjacency=call.adjacency,
