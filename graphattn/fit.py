@@ -1,5 +1,6 @@
 """The one way from rows of molecules to a trained model: the estimators and the command line both go through it."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from graphattn.training.metrics import TargetScore, score
 from graphattn.training.progress import Progress, Silent
 
 CHECKPOINT_FILE = "checkpoint-{}.safetensors"
+OWN_CHECKPOINT = re.compile(r"checkpoint-[0-9]+\.safetensors(\.partial)?")
 
 
 def fit_molecules(
@@ -141,7 +143,8 @@ def _scores(predictor: Predictor, prepared: PreparedRows) -> dict[str, tuple[Tar
 def discard_checkpoints(folder: Path) -> None:
     """Remove the files that :func:`fit_molecules` keeps in ``checkpoints``, and the folder if nothing else is in it."""
     if folder.is_dir():
-        for file in folder.glob(f"{CHECKPOINT_FILE.format('*')}*"):
-            file.unlink()
+        for file in list(folder.iterdir()):
+            if OWN_CHECKPOINT.fullmatch(file.name):
+                file.unlink()
         if not any(folder.iterdir()):
             folder.rmdir()

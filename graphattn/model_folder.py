@@ -8,10 +8,10 @@ self-check molecules with their predictions. Loading checks all of it and refuse
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from fnmatch import fnmatch
 from functools import partial
 from importlib.metadata import version
 from itertools import chain
@@ -37,6 +37,7 @@ from graphattn.predict import Predictor, Target, TrainingSummary
 
 MODEL_FILE = "model.json"
 WEIGHTS_FILE = "weights-{}.safetensors"
+OWN_WEIGHTS = re.compile(r"weights-[0-9]+\.safetensors")  # nothing else of that kind is ours to replace
 FORMAT = "graphattn-model"
 FORMAT_VERSION = 1  # raised when a folder of this version could not be read by the code before
 
@@ -97,7 +98,7 @@ def check_place(folder: Path) -> None:
     if not folder.is_dir():
         raise ModelFolderError(f"{folder} is a file; a model is a folder, so name another place")
     names = sorted(file.name for file in folder.iterdir())
-    foreign = [name for name in names if name != MODEL_FILE and not fnmatch(name, WEIGHTS_FILE.format("*"))]
+    foreign = [name for name in names if name != MODEL_FILE and not OWN_WEIGHTS.fullmatch(name)]
     if foreign:
         raise ModelFolderError(
             f"{folder} holds {foreign[0]!r}, which no model folder does, so it is left alone; name another place"

@@ -101,6 +101,13 @@ def test_a_checkpoint_of_other_settings_is_refused_by_what_differs(tmp_path):
         fit_molecules(prepared_rows(), network=other, training=TRAINING, checkpoints=tmp_path, resume=True)
 
 
+def test_a_file_that_only_looks_like_a_checkpoint_is_kept(tmp_path):
+    for name in ("checkpoint-best.safetensors", "checkpoint-0.safetensors", "checkpoint-1.safetensors.partial"):
+        (tmp_path / name).touch()
+    discard_checkpoints(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint-best.safetensors"]
+
+
 def test_checkpoints_are_discarded_and_nothing_else(tmp_path):
     folder = tmp_path / "model.partial"
     fit_molecules(prepared_rows(), network=NETWORK, training=TRAINING, ensemble=2, checkpoints=folder)

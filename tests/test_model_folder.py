@@ -18,7 +18,7 @@ from tiny_models import MOLECULES, tiny_predictor
 import graphattn
 from graphattn import model_folder
 from graphattn.errors import ModelFolderError
-from graphattn.model_folder import load_model, read_model_file, save_model
+from graphattn.model_folder import check_place, load_model, read_model_file, save_model
 
 FIXTURE = Path(__file__).parent / "fixtures" / "model_format_1"
 
@@ -448,3 +448,11 @@ def test_other_features_of_the_same_molecule_are_refused_unless_accepted(folder)
         load_model(folder)
     assert "It was written with RDKit 2001.01, this is RDKit" in str(caught.value)
     assert load_model(folder, self_check=False).predict(["CCO"]).bad_rows == []
+
+
+def test_weights_of_a_name_that_is_not_ours_are_left_alone(folder):
+    precious = folder / "weights-backup.safetensors"
+    precious.write_text("precious")
+    with pytest.raises(ModelFolderError, match=r"holds 'weights-backup.safetensors', which no model folder does"):
+        check_place(folder)
+    assert precious.read_text() == "precious"

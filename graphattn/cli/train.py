@@ -89,7 +89,8 @@ def train(
         raise typer.BadParameter(
             f"--loss {training.loss} is for regression; leave it out, or ask for --task regression"
         )
-    unfinished = output.parent / f"{output.name}.partial"
+    place = output if output.name else output.resolve()  # "." has no name; checkpoints must not lie inside of it
+    unfinished = place.with_name(f"{place.name}.partial")
     stopped = f"interrupted; the same command with --resume goes on from {unfinished}"
     with reported(quiet=quiet, when_interrupted=stopped):
         from graphattn.cli import sources  # noqa: PLC0415 (heavy; --help must answer at once)
