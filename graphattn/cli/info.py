@@ -32,12 +32,13 @@ def info(
             return
         from rich.console import Console  # noqa: PLC0415
         from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
 
-        table = Table(title=str(model), show_header=False, title_justify="left")
+        table = Table(title=Text(str(model)), show_header=False, title_justify="left")
         for name, value in _lines(predictor):
-            table.add_row(name, value)
+            table.add_row(name, Text(value))
         made_with = ", ".join(f"{name} {number}" for name, number in content["written_with"].items())
-        table.add_row("written by", f"graphattn {content['library_version']} ({made_with})")
+        table.add_row("written by", Text(f"graphattn {content['library_version']} ({made_with})"))
         Console().print(table)
 
 

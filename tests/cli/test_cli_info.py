@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 from command_line import run
 from tiny_models import tiny_predictor
@@ -25,6 +26,16 @@ def test_the_table_says_what_the_model_is(tmp_path):
         f"written by graphattn {graphattn.__version__} (rdkit ",
     ):
         assert words in text
+
+
+def test_square_brackets_are_text_and_no_markup(tmp_path):
+    predictor = tiny_predictor()
+    targets = (replace(predictor.targets[0], name="a[/b]", unit="mol [L]"),)
+    save_model(replace(predictor, targets=targets), tmp_path / "m[solvent]")
+    done = run("info", tmp_path / "m[solvent]")
+    assert done.code == 0
+    assert "a[/b] (mol [L]), regression" in done.out
+    assert "[solvent]" in done.out.replace("\n", "")
 
 
 def test_a_binary_model_says_whose_probability_it_gives(tmp_path):
