@@ -30,7 +30,7 @@ def test_the_table_says_what_the_model_is(tmp_path):
 
 def test_square_brackets_are_text_and_no_markup(tmp_path):
     predictor = tiny_predictor()
-    targets = (replace(predictor.targets[0], name="a[/b]", unit="mol [L]"),)
+    targets = (replace(predictor.targets[0], name="a[/b]", unit="mol [L]"), *predictor.targets[1:])
     save_model(replace(predictor, targets=targets), tmp_path / "m[solvent]")
     done = run("info", tmp_path / "m[solvent]")
     assert done.code == 0
