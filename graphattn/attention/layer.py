@@ -193,7 +193,9 @@ class GraphAttention(nn.Module):
         layers = list(dict.fromkeys([query_layer, key_layer, self.value]))
         weight = torch.cat([layer.weight for layer in layers])
         bias = None if self.value.bias is None else torch.cat([layer.bias for layer in layers])
-        parts = columns(functional.linear(senders, weight, bias), len(layers))
+        matrix = functional.linear(senders, weight, bias)
+        split = _columns if self.backend == "fused_cpu" and not torch.compiler.is_compiling() else torch.chunk
+        parts = split(matrix, len(layers), -1)
         of_layer = dict(zip(layers, parts, strict=True))
         return of_layer[query_layer], of_layer[key_layer], of_layer[self.value]
 
@@ -236,22 +238,22 @@ class GraphAttention(nn.Module):
         return f"{self.in_channels}, {self.out_channels}, heads={self.heads}, normalizer={self.normalizer!r}"
 
 
-def columns(matrix: Tensor, count: int) -> tuple[Tensor, ...]:
-    """``matrix.chunk(count, -1)``, whose backward takes the gradients as they are where they are columns already."""
-    return matrix.chunk(count, -1) if torch.compiler.is_compiling() else _columns(matrix, count)
-
-
 class _Columns(torch.autograd.Function):
-    @staticmethod
-    def forward(matrix: Tensor, count: int) -> tuple[Tensor, ...]:
-        return matrix.chunk(count, -1)
+    """``torch.chunk`` by columns; its backward takes gradients as they are where they are columns of one matrix.
+
+    The fused kernels give such gradients. Where somebody may transform this by ``torch.func``, take ``torch.chunk``.
+    """
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: tuple[Tensor, ...]) -> None:
+    def forward(matrix: Tensor, count: int, axis: int) -> tuple[Tensor, ...]:
+        return matrix.chunk(count, axis)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, int, int], output: tuple[Tensor, ...]) -> None:
         pass
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:  # noqa: ARG004
         first, width = grads[0], grads[0].shape[-1]
         side_by_side = not torch.is_grad_enabled() and all(
             grad.stride() == (width * len(grads), 1)
@@ -259,11 +261,11 @@ class _Columns(torch.autograd.Function):
             for place, grad in enumerate(grads)
         )
         if side_by_side:
-            return first.as_strided((len(first), width * len(grads)), first.stride()), None
-        return torch.cat(grads, -1), None
+            return first.as_strided((len(first), width * len(grads)), first.stride()), None, None
+        return torch.cat(grads, -1), None, None
 
 
-_columns: Callable[[Tensor, int], tuple[Tensor, ...]] = _Columns.apply
+_columns: Callable[[Tensor, int, int], tuple[Tensor, ...]] = _Columns.apply
 
 
 def _edge_projection(

@@ -161,7 +161,7 @@ def _result(predictor: "Predictor") -> str:
     for part, scores in predictor.summary.scores.items():
         for score in scores:
             values = (
-                f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in score.values.items()
+                f"{name} {'undefined' if value is None else f'{value:.4g}'}" for name, value in score.values.items()
             )
             lines.append(f"{part:5}  {score.target}  {'  '.join(values)}  ({score.labels} rows)")
     return "\n".join(lines)

@@ -61,7 +61,7 @@ class TargetScaler:
             if low == high or not std:  # the rounded mean of equal values may leave a std of 1e-17
                 warnings.warn(
                     f"target {name!r} has the same value, {low:g}, in all {len(values)} training rows; "
-                    "its scale is taken as 1, and a model can only repeat it.",
+                    "its scale is taken as 1, and a model learns no more than to stay near it.",
                     GraphattnWarning,
                     stacklevel=2,
                 )

@@ -201,3 +201,19 @@ def test_wrong_inputs_are_refused_in_words(layer, arguments, words):
 
 def test_repr_shows_the_choices():
     assert repr(GraphAttention(4, 8, heads=2)).startswith("GraphAttention(\n  4, 8, heads=2, normalizer='softmax'")
+
+
+@pytest.mark.parametrize("settings", [{}, {"score": "additive", "tie_key_value": True}])
+def test_the_fused_backend_gives_the_layer_equal_gradients(settings):
+    """The gradients of its projections are columns of one matrix, which is taken as it is."""
+    torch.manual_seed(0)
+    layer = GraphAttention(6, 8, 2, **settings, backend="fused_cpu").double()
+    x = torch.randn(5, 6, dtype=torch.float64, requires_grad=True)
+    edge_index = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 0, 1, 2, 3, 4]])
+    weight = torch.randn(5, 8, dtype=torch.float64)
+    wanted = [x, *layer.parameters()]
+    got = torch.autograd.grad((layer(x, edge_index) * weight).sum(), wanted)
+    layer.backend = "sparse"
+    want = torch.autograd.grad((layer(x, edge_index) * weight).sum(), wanted)
+    for mine, sparse in zip(got, want, strict=True):
+        torch.testing.assert_close(mine, sparse, rtol=1e-10, atol=1e-12)
