@@ -18,7 +18,7 @@ from graphattn.attention.backends.fused_gpu.backend import FusedGPU
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, ByType, EdgeTerms
 from graphattn.attention.scores import Additive, DotProduct
-from graphattn.errors import BackendError
+from graphattn.errors import BackendError, SettingError
 
 FUSED = FusedGPU()
 needs_triton = pytest.mark.skipif(
@@ -163,6 +163,13 @@ def test_what_it_cannot_run_is_refused_in_words(monkeypatch):
     monkeypatch.delenv("TRITON_INTERPRET")
     with pytest.raises(BackendError, match=r"runs on CUDA devices, and the query is on cpu \(TRITON_INTERPRET=1"):
         masked_attention(call.query, call.key, call.value, call.adjacency, backend="fused_gpu")
+
+
+@needs_triton
+def test_dropout_without_a_seed_is_refused():
+    call = replace(random_call(AWKWARD_GRAPHS["a bond"]), dropout=0.5)
+    with pytest.raises(SettingError, match="dropout needs a seed"):
+        FUSED(call)
 
 
 def run_python(*arguments: str) -> str:

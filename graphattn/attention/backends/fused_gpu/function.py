@@ -10,11 +10,14 @@ from graphattn.attention.backends.fused_gpu.sweeps import Plan, Sweeps
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, ByType, PerEdge
 from graphattn.attention.scores import Additive, DotProduct
+from graphattn.errors import SettingError
 
 
 def fused_attention(call: AttentionCall) -> Tensor:
     """(R, H, Dv), in the query's dtype."""
     assert isinstance(call.score, DotProduct | Additive)
+    if call.dropout and call.seed is None:
+        raise SettingError("dropout needs a seed that decides which weights drop.")
     vector = call.score.vector if isinstance(call.score, Additive) else None
     if vector is not None:
         vector = vector.expand(call.query.shape[1:])
