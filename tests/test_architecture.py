@@ -37,6 +37,7 @@ ALLOWED = {
     "sklearn": ("training/metrics.py", "estimators.py"),
     "lightning_fabric": ("training/",),
     "matplotlib": ("explanation/",),
+    "triton": ("attention/backends/fused_gpu/",),
     "typer": ("cli/",),
     "rich": ("training/progress.py", "cli/"),
 }

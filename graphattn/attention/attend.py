@@ -10,6 +10,7 @@ from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.definition import Definition
 from graphattn.attention.backends.dense import Dense
 from graphattn.attention.backends.fused_cpu.backend import FusedCPU
+from graphattn.attention.backends.fused_gpu.backend import FusedGPU
 from graphattn.attention.backends.sparse import Sparse, weights_by_edge
 from graphattn.attention.call import AttentionCall, EdgeTerms, PerEdge
 from graphattn.attention.normalizers import Normalizer
@@ -30,7 +31,7 @@ class Backend(Protocol):
 
 
 # In order of preference. The fused kernels are asked for by name until the crossovers that "auto" needs are measured.
-BACKENDS: tuple[Backend, ...] = (Sparse(), FusedCPU(), Dense(), Definition())
+BACKENDS: tuple[Backend, ...] = (Sparse(), FusedCPU(), FusedGPU(), Dense(), Definition())
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +96,18 @@ def masked_attention(
 def attend(call: AttentionCall, backend: str = "auto") -> Tensor:
     """Run ``call`` on the backend of that name, or on the first that can."""
     for candidate in BACKENDS:
-        if backend in ("auto", candidate.name):
+        if backend == candidate.name or (backend == "auto" and _may_be_chosen(candidate, call)):
             objection = candidate.why_not(call)
             if objection is None:
                 return candidate(call)
             if backend != "auto":
                 raise BackendError(f"backend {backend!r} cannot run this call: {objection}. Use backend='auto'.")
     raise BackendError(f"there is no backend {backend!r}; there are auto, {', '.join(each.name for each in BACKENDS)}.")
+
+
+def _may_be_chosen(backend: Backend, call: AttentionCall) -> bool:
+    """Whether unasked: Triton's interpreter, which runs GPU kernels on a CPU, is slow and for tests; only by name."""
+    return backend.name != FusedGPU.name or call.query.device.type == "cuda"
 
 
 def attention_weights(call: AttentionCall) -> AttentionWeights:
