@@ -29,6 +29,7 @@ from attention_contestants import (
     KINDS,
     LEVELS,
     OURS,
+    OWN,
     PYG,
     SCORES,
     Contestant,
@@ -46,7 +47,7 @@ NOTES = f"""\
 Times in ms, medians. Layers have {HEADS} heads and, with edge features, {KINDS} kinds of edge: ours by edge_types,
 PyG's by an embedding of width {EDGE_DIM} given as edge features. "x": how many times faster than PyG's layer of that
 score (core: than sparse), "floor": how many times the bare projections (dot 3 x width, additive 2 x width, gat 1 x
-width); both are medians of the ratios of single rounds.
+width) by nn.Linear take; "own floor": the same by the product that our layer takes. Medians of the ratios of rounds.
 Ours is given an Adjacency made beforehand, as padded SDPA its mask: the layers of a model share it. What making it took
 stands above each table and is in no time of ours; PyG is given edge_index, from which it computes at every call.
 Extra memory: the high-water mark of forward and backward above the state before, in a process of its own."""
@@ -213,7 +214,7 @@ def answers(questions: Sequence[Question], plan: Plan, missing: dict[str, str]) 
             continue
         print(f"question {number} of {len(questions)}: {name}", file=sys.stderr)
         if question.case.huge:
-            names = ("ours auto", "ours sparse", PYG[question.score], BARE)
+            names = ("ours auto", "ours sparse", PYG[question.score], BARE, OWN)
             yield list(measure_alone(question, graphs[name], names, plan))
         else:
             yield measure(question, graphs[name], plan)

@@ -18,13 +18,15 @@ from torch_geometric.utils import to_dense_batch
 
 from graphattn import Additive, Adjacency, ByType, EdgeTerms, GraphAttention, masked_attention
 from graphattn.attention.call import AttentionCall, PerEdge
+from graphattn.attention.projection import linear
 
 HEADS, KINDS, EDGE_DIM = 8, 12, 16  # PyG reads the kinds of edge through an embedding of width EDGE_DIM
 OURS = ("auto", "fused_cpu", "sparse", "dense")
 SCORES = ("dot", "additive", "gat")
 LEVELS = ("layer", "core")  # projections included; query, key and value given
 PYG = {"dot": "PyG TransformerConv", "additive": "PyG GATv2Conv", "gat": "PyG GATConv"}
-BARE = "bare projection"
+BARE = "bare projection"  # by nn.Linear
+OWN = "own projection"  # the same product, as our layer takes it
 MOST_PAIRS = 2**27  # of the graphs padded to the largest, for PyTorch's own padded attention
 MOST_PADDED = 2**26  # numbers in the largest padded tensor, where every score is spelled out: 256 MiB in float32
 ALLOWED_ERROR = 1e-5  # of float32 against float64, by the largest number of the tensor
@@ -136,7 +138,7 @@ class Problem:
     ) -> Iterator[tuple[str, str, Contestant | Declined]]:
         """Level, name, and the contestant or why it takes no part."""
         of_ours, padded = [f"ours {backend}" for backend in ours], ["padded SDPA"] if self.score == "dot" else []
-        names = {"layer": [*of_ours, self.pyg, *padded, BARE], "core": [*of_ours, *padded]}
+        names = {"layer": [*of_ours, self.pyg, *padded, BARE, OWN], "core": [*of_ours, *padded]}
         for level, name in [(each, name) for each in levels for name in names[each]]:
             try:
                 yield level, name, self.contestant(level, name)
@@ -159,7 +161,7 @@ class Problem:
             return self._core(backend) if who == "ours" else self._padded_core()
         if who == "ours":
             return self._ours(backend)
-        return {"PyG": self._pyg, "padded": self._padded_layer, "bare": self._bare}[who]()
+        return {"PyG": self._pyg, "padded": self._padded_layer, "bare": self._bare, "own": self._own}[who]()
 
     def _ours(self, backend: str) -> Contestant:
         self._check_padding(backend)
@@ -177,9 +179,14 @@ class Problem:
 
     def _bare(self) -> Contestant:
         projections = {"dot": 3, "additive": 2, "gat": 1}[self.score]
-        linear = nn.Linear(self.width, projections * self.width, bias=self.score != "gat")
-        leaves = {"x": self.x, **dict(linear.named_parameters())}
-        return Contestant(BARE, "layer", lambda: linear(self.x), leaves, self.grad.repeat(1, projections))
+        bare = nn.Linear(self.width, projections * self.width, bias=self.score != "gat")
+        leaves = {"x": self.x, **dict(bare.named_parameters())}
+        return Contestant(BARE, "layer", lambda: bare(self.x), leaves, self.grad.repeat(1, projections))
+
+    def _own(self) -> Contestant:
+        bare = self._bare()
+        x, weight, bias = bare.leaves["x"], bare.leaves["weight"], bare.leaves.get("bias")
+        return replace(bare, name=OWN, run=lambda: linear(x, weight, bias))
 
     def _core(self, backend: str) -> Contestant:
         self._check_padding(backend)
@@ -258,12 +265,12 @@ class Problem:
         return largest_error(found, truth)
 
     def check(self, contestant: Contestant) -> float | None:
-        """The error; None for the bare projection, which computes less.
+        """The error; None for the projections, which compute less.
 
         Raises:
             WrongAnswer: the error is more than rounding explains.
         """
-        if contestant.name == BARE:
+        if contestant.name in (BARE, OWN):
             return None
         error = self.error(contestant)
         allowed = ALLOWED_ERROR + ROUNDING * self.graph.largest_degree

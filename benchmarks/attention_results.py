@@ -80,9 +80,9 @@ def _line(result: Result) -> str:
 
 
 def summary(results: Sequence[Result]) -> str:
-    """One line for each question: ours by ``auto`` beside PyG's layer and the floor, its core beside ``sparse``."""
+    """One line for each question: ours by ``auto`` beside PyG's layer and the floors, its core beside ``sparse``."""
     head = f"{'ours auto':16}{'width':>6}{'score':>10}{'edges':>9}"
-    columns = ("x PyG fwd", "x PyG f+b", "floor f+b", "core x sparse", "memory/PyG's")
+    columns = ("x PyG fwd", "x PyG f+b", "floor f+b", "own floor", "core x sparse", "memory/PyG's")
     lines = [head + "".join(f"{name:>15}" for name in columns)]
     for question in dict.fromkeys(result.question for result in results):
         own = {(one.level, one.contestant.split()[0]): one for one in results if one.question == question}
@@ -92,11 +92,13 @@ def summary(results: Sequence[Result]) -> str:
         ours, pyg, core = own.get(("layer", "ours")), own.get(("layer", "PyG")), own.get(("core", "ours"))
         if ours is None or ours.both_ms is None:
             continue
+        own_floor = ours.faster_both.get("own projection")
         share = ours.extra_mib / pyg.extra_mib if pyg and pyg.extra_mib and ours.extra_mib is not None else None
         numbers = (
             ours.faster_forward.get("PyG"),
             ours.faster_both.get("PyG"),
             ours.floors_both,
+            None if own_floor is None else 1 / own_floor,
             core.faster_both.get("sparse") if core else None,
             share,
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from graphattn.adjacency import Adjacency
 from graphattn.attention.normalizers import NORMALIZERS, Normalizer
@@ -82,9 +83,31 @@ class AttentionCall:
         """H."""
         return self.query.shape[1]
 
+    def tensors(self) -> list[Tensor]:
+        """Everything that it may be differentiated by."""
+        terms = [self.bias, self.edges.key, self.edges.value]
+        tables = [each.table if isinstance(each, ByType) else each for each in terms if each is not None]
+        vector = getattr(self.score, "vector", None)
+        return [self.query, self.key, self.value, *tables, *([] if vector is None else [vector])]
+
     def compute_dtype(self) -> torch.dtype:
         """The dtype to sum in: the query's own, or float32 for half precision."""
         return torch.promote_types(self.query.dtype, torch.float32)
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Whether a kernel may read the memory of ``tensor`` and differentiate backward.
+
+    Not while ``torch.compile`` traces, not under the transforms of ``torch.func``, whose tensors have no memory of
+    their own, and not in forward-mode differentiation.
+    """
+    if torch.compiler.is_compiling() or forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
+        return False
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return False
+    return True
 
 
 def per_entry(terms: PerEdge, adjacency: Adjacency) -> Tensor:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from graphattn.adjacency import Adjacency, as_adjacency
 from graphattn.attention.attend import AttentionWeights, attend, attention_weights
-from graphattn.attention.call import AttentionCall, ByType, EdgeTerms, PerEdge
+from graphattn.attention.call import AttentionCall, ByType, EdgeTerms, PerEdge, is_plain
 from graphattn.attention.normalizers import NORMALIZERS, Normalizer
+from graphattn.attention.projection import linear
 from graphattn.attention.scores import Additive, Score, as_score
 from graphattn.errors import SettingError, ShapeError
 
@@ -193,8 +193,8 @@ class GraphAttention(nn.Module):
         layers = list(dict.fromkeys([query_layer, key_layer, self.value]))
         weight = torch.cat([layer.weight for layer in layers])
         bias = None if self.value.bias is None else torch.cat([layer.bias for layer in layers])
-        matrix = functional.linear(senders, weight, bias)
-        split = _columns if self.backend == "fused_cpu" and not torch.compiler.is_compiling() else torch.chunk
+        matrix = linear(senders, weight, bias)
+        split = _columns if is_plain(matrix) else torch.chunk
         parts = split(matrix, len(layers), -1)
         of_layer = dict(zip(layers, parts, strict=True))
         return of_layer[query_layer], of_layer[key_layer], of_layer[self.value]
@@ -241,16 +241,12 @@ class GraphAttention(nn.Module):
 class _Columns(torch.autograd.Function):
     """``torch.chunk`` by columns; its backward takes gradients as they are where they are columns of one matrix.
 
-    The fused kernels give such gradients. Where somebody may transform this by ``torch.func``, take ``torch.chunk``.
+    The fused kernels give such gradients.
     """
 
     @staticmethod
-    def forward(matrix: Tensor, count: int, axis: int) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, matrix: Tensor, count: int, axis: int) -> tuple[Tensor, ...]:  # noqa: ARG004
         return matrix.chunk(count, axis)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, int, int], output: tuple[Tensor, ...]) -> None:
-        pass
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:  # noqa: ARG004

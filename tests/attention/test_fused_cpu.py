@@ -16,14 +16,14 @@ from torch.autograd import gradgradcheck
 from torch.utils.data import DataLoader, Dataset
 
 from graphattn.adjacency import MOST_RUNS, Adjacency
-from graphattn.attention.attend import masked_attention
+from graphattn.attention.attend import attend, masked_attention
 from graphattn.attention.backends.definition import Definition
 from graphattn.attention.backends.fused_cpu.backend import FusedCPU
 from graphattn.attention.backends.fused_cpu.team import run_on_threads
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, EdgeTerms
 from graphattn.attention.scores import Additive, DotProduct
-from graphattn.errors import SettingError
+from graphattn.errors import BackendError, SettingError
 
 FUSED = FusedCPU()
 
@@ -292,14 +292,19 @@ def test_gradients_can_be_differentiated(terms):
     assert gradgradcheck(lambda query, key, value: FUSED(replace(call, query=query, key=key, value=value)), inputs)
 
 
-def test_torch_func_can_differentiate_it():
+def test_torch_func_takes_another_backend():
     call = random_call(AWKWARD_GRAPHS["star"])
 
-    def loss(query: Tensor) -> Tensor:
-        return FUSED(replace(call, query=query)).square().sum()
+    def loss(query: Tensor, backend: str = "auto") -> Tensor:
+        return attend(replace(call, query=query), backend).square().sum()
 
-    got = torch.func.grad(loss)(call.query.detach())
-    torch.testing.assert_close(got, torch.autograd.grad(loss(call.query), call.query)[0])
+    query = call.query.detach()
+    gradient = torch.autograd.grad(loss(call.query), call.query)[0]
+    torch.testing.assert_close(torch.func.grad(loss)(query), gradient)
+    torch.testing.assert_close(torch.func.vmap(torch.func.grad(loss))(query[None]), gradient[None])
+    torch.testing.assert_close(torch.func.jvp(loss, (query,), (query,))[1], (gradient * query).sum())
+    with pytest.raises(BackendError, match=r"torch\.func"):
+        torch.func.grad(loss)(query, "fused_cpu")
 
 
 def test_compiled_models_trace_another_backend():

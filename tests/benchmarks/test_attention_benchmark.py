@@ -29,14 +29,14 @@ def test_the_quick_run_prints_a_table_and_writes_rows(tmp_path, capsys):
     assert found["machine"].keys() >= {"processor", "threads", "torch", "torch-geometric", "numba"}
     assert (found["rounds"], found["missing"]) == (2, {})
     rows = {(row["level"], row["contestant"], row["edge_features"]): row for row in found["rows"]}
-    assert len(rows) == len(found["rows"]) == 2 * (7 + 5)
+    assert len(rows) == len(found["rows"]) == 2 * (8 + 5)
     ours, pyg = rows["layer", "ours fused_cpu", True], rows["layer", "PyG TransformerConv", True]
     assert ours["rounds"] == 2
     assert 0 < ours["forward_spread_ms"][0] <= ours["forward_ms"] <= ours["forward_spread_ms"][1]
     assert ours["both_ms"] > 0
     assert ours["adjacency_ms"] > 0
     assert 0 < ours["error"] < 1e-5
-    assert ours["faster_both"].keys() == {"PyG", "sparse", "dense"}
+    assert ours["faster_both"].keys() == {"PyG", "sparse", "dense", "own projection"}
     assert pyg["faster_both"]["PyG"] == rows["layer", "bare projection", True]["floors_both"] == 1
     assert rows["layer", "padded SDPA", False]["faster_forward"]["PyG"] > 0
     assert rows["core", "ours fused_cpu", True]["faster_both"]["sparse"] > 0
@@ -202,7 +202,7 @@ def test_a_huge_case_is_measured_contestant_by_contestant(monkeypatch, capsys):
     monkeypatch.setattr(attention, "CASES", (huge,))
     monkeypatch.setattr(attention, "measured_alone", answer)
     attention.main(["--huge", "--widths", "16", "--scores", "gat", "--edges", "with", "--rounds", "2"])
-    assert [order.name for order in asked] == ["ours auto", "ours sparse", "PyG GATConv", "bare projection"]
+    assert [order.name for order in asked] == ["ours auto", "ours sparse", "PyG GATConv", "bare projection", "own projection"]
     assert all(order.check and order.rounds == 2 for order in asked)
     shown = capsys.readouterr().out
     assert "each in a process of its own" in shown

@@ -5,7 +5,7 @@ import functools
 import torch
 from torch import Tensor
 
-from graphattn.attention.call import AttentionCall
+from graphattn.attention.call import AttentionCall, is_plain
 from graphattn.attention.scores import Additive, DotProduct
 
 WIDEST_BYTES = 1024  # of a head; a wider one would not fit into registers
@@ -31,8 +31,8 @@ class FusedCPU:
             return f"it takes 1 to {allowed} channels per head, not {widest}"
         if call.adjacency.rowptr.dtype != torch.int32 or call.adjacency.col.dtype != torch.int32:
             return "the adjacency has more than 2**31 entries or senders"
-        if torch.compiler.is_compiling():
-            return "torch.compile cannot look into it"
+        if not all(is_plain(tensor) for tensor in call.tensors()):
+            return "torch.compile, torch.func and forward-mode differentiation cannot look into it"
         return _numba_fault()
 
     def __call__(self, call: AttentionCall) -> Tensor:

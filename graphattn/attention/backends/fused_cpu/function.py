@@ -108,17 +108,14 @@ class _FusedAttention(torch.autograd.Function):
     """Saves its inputs, the output and the weights (entries, H); nothing else of the size of the edges exists."""
 
     @staticmethod
-    def forward(plan: Plan, *inputs: Any) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, plan: Plan, *inputs: Any) -> tuple[Tensor, Tensor]:
         sweep = _Sweep(plan, inputs)
         sweep.run(kernels.FORWARD, plan.adjacency)
-        return sweep.out, sweep.weight
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.plan = inputs[0]
-        ctx.save_for_backward(*inputs[1:], *output)
-        ctx.mark_non_differentiable(output[1])
+        ctx.plan = plan
+        ctx.save_for_backward(*inputs, sweep.out, sweep.weight)
+        ctx.mark_non_differentiable(sweep.weight)
         ctx.set_materialize_grads(False)
+        return sweep.out, sweep.weight
 
     @staticmethod
     def backward(ctx: Any, grad_out: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:

@@ -7,7 +7,7 @@ import os
 import torch
 from torch import Tensor
 
-from graphattn.attention.call import AttentionCall
+from graphattn.attention.call import AttentionCall, is_plain
 from graphattn.attention.scores import Additive, DotProduct
 
 WIDEST = 1024  # channels of a head: what a program of a few warps holds in registers
@@ -33,8 +33,8 @@ class FusedGPU:
         widths = call.query.shape[-1], call.value.shape[-1]
         if not 1 <= min(widths) <= max(widths) <= WIDEST:
             return f"it takes 1 to {WIDEST} channels per head, not {widths[0]} of query and {widths[1]} of value"
-        if torch.compiler.is_compiling():
-            return "torch.compile cannot look into it"
+        if not all(is_plain(tensor) for tensor in call.tensors()):
+            return "torch.compile, torch.func and forward-mode differentiation cannot look into it"
         return None if _has_triton() else "Triton is not installed; the CUDA builds of PyTorch for Linux bring it along"
 
     def __call__(self, call: AttentionCall) -> Tensor:
