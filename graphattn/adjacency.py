@@ -5,7 +5,7 @@ Sizes: ``R`` receivers, ``S`` senders, ``E`` the caller's directed edges, ``G`` 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from graphattn.errors import GraphError, ShapeError
 
 SMALLEST_RUN = 1024  # entries and receivers of a run, where there are so many
 MOST_RUNS = 256
+View = TypeVar("View")
 ADDED_SELF_LOOP = -1  # edge_id of an entry that with_self_loops() added; no edge of the caller stands behind it
 
 
@@ -25,9 +26,7 @@ else:
         """Keep a property after its first use, in a form that torch.compile can trace; functools' own is none."""
 
         def get(self: "Adjacency") -> object:
-            if view.__name__ not in self._kept:
-                self._kept[view.__name__] = view(self)
-            return self._kept[view.__name__]
+            return self.keep(view.__name__, view)
 
         return property(get, doc=view.__doc__)
 
@@ -227,6 +226,23 @@ class Adjacency:
         return len(torch.unique(pair)) < self.num_entries
 
     @_computed_once
+    def largest(self) -> tuple[int, int]:
+        """Receivers and senders of the graph that has the most of them."""
+        receivers, senders = (int(ptr.diff().max()) if self.num_graphs else 0 for ptr in (self.ptr, self.sender_ptr))
+        return receivers, senders
+
+    @_computed_once
+    def density(self) -> float:
+        """Share of all pairs that may attend, where every graph is padded to the largest; 0 where there are none."""
+        pairs = self.num_graphs * self.largest[0] * self.largest[1]
+        return self.num_entries / pairs if pairs else 0.0
+
+    @_computed_once
+    def is_complete(self) -> bool:
+        """Whether every receiver sees every sender of its graph, once, and all graphs are of one size."""
+        return self.density == 1 and not self.has_parallel_edges
+
+    @_computed_once
     def transpose_slots(self) -> Tensor:
         """(entries,) int64: the entry of this adjacency behind each entry of :attr:`transpose`."""
         return torch.argsort(self.sender, stable=True)
@@ -255,6 +271,12 @@ class Adjacency:
         whole = int(cost[-1])
         count = min(max(whole // SMALLEST_RUN, 1), MOST_RUNS)
         return torch.searchsorted(cost, torch.arange(count + 1, device=cost.device) * whole // count)
+
+    def keep(self, name: str, view: Callable[["Adjacency"], View]) -> View:
+        """``view(self)``, computed at the first call with this name and kept with the adjacency."""
+        if name not in self._kept:
+            self._kept[name] = view(self)
+        return cast("View", self._kept[name])
 
     def row(self, receiver: int) -> tuple[Tensor, Tensor]:
         """Senders that ``receiver`` may attend to, and the caller's edges behind them."""

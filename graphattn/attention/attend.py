@@ -26,12 +26,14 @@ class Backend(Protocol):
     def why_not(self, call: AttentionCall) -> str | None:
         """``None`` if it can run this call, else what stands against it."""
 
+    def is_fastest(self, call: AttentionCall) -> bool:
+        """Whether it was measured to be faster at such a call than all that stand behind it in ``BACKENDS``."""
+
     def __call__(self, call: AttentionCall) -> Tensor:
         """(R, H, Dv)."""
 
 
-# In order of preference. The fused kernels are asked for by name until the crossovers that "auto" needs are measured.
-BACKENDS: tuple[Backend, ...] = (Sparse(), FusedCPU(), FusedGPU(), Dense(), Definition())
+BACKENDS: tuple[Backend, ...] = (Dense(), FusedCPU(), Sparse(), FusedGPU(), Definition())  # in order of preference
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ def masked_attention(
         bias: added to the score: (E, H) in the caller's edge order, or a :class:`ByType` table (K, H).
         edges: vectors that an edge adds to its sender's key and value.
         dropout: chance that a weight is dropped, in [0, 1). It always applies: pass 0 outside training.
-        backend: ``"auto"`` takes the first that can; one asked for by name runs or raises.
+        backend: ``"auto"`` takes the fastest that can; one asked for by name runs or raises.
 
     Returns:
         (R, H, Dv) in the query's dtype. Half precision is summed in float32.
@@ -94,20 +96,21 @@ def masked_attention(
 
 
 def attend(call: AttentionCall, backend: str = "auto") -> Tensor:
-    """Run ``call`` on the backend of that name, or on the first that can."""
-    for candidate in BACKENDS:
-        if backend == candidate.name or (backend == "auto" and _may_be_chosen(candidate, call)):
-            objection = candidate.why_not(call)
-            if objection is None:
-                return candidate(call)
-            if backend != "auto":
-                raise BackendError(f"backend {backend!r} cannot run this call: {objection}. Use backend='auto'.")
-    raise BackendError(f"there is no backend {backend!r}; there are auto, {', '.join(each.name for each in BACKENDS)}.")
+    """Run ``call`` on the backend of that name, or on the fastest that can."""
+    if backend == "auto":
+        return fastest(call)(call)
+    by_name = {each.name: each for each in BACKENDS}
+    if backend not in by_name:
+        raise BackendError(f"there is no backend {backend!r}; there are auto, {', '.join(by_name)}.")
+    objection = by_name[backend].why_not(call)
+    if objection is not None:
+        raise BackendError(f"backend {backend!r} cannot run this call: {objection}. Use backend='auto'.")
+    return by_name[backend](call)
 
 
-def _may_be_chosen(backend: Backend, call: AttentionCall) -> bool:
-    """Whether unasked: Triton's interpreter, which runs GPU kernels on a CPU, is slow and for tests; only by name."""
-    return backend.name != FusedGPU.name or call.query.device.type == "cuda"
+def fastest(call: AttentionCall) -> Backend:
+    """The backend that ``"auto"`` takes; ``sparse`` runs everything."""
+    return next(each for each in BACKENDS if each.is_fastest(call) and each.why_not(call) is None)
 
 
 def attention_weights(call: AttentionCall) -> AttentionWeights:

@@ -9,7 +9,7 @@ from awkward import AWKWARD_GRAPHS, EDGE_TERMS, SCORES, graph, inputs_of, random
 from torch.autograd import gradcheck, gradgradcheck
 
 from graphattn.adjacency import Adjacency
-from graphattn.attention.attend import BACKENDS, attend, masked_attention
+from graphattn.attention.attend import BACKENDS, masked_attention
 from graphattn.attention.backends.definition import Definition
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, EdgeTerms
@@ -250,9 +250,3 @@ def test_planted_bugs_are_seen():
     for bug in (TurnedRound(), WrongAxis()):
         with pytest.raises(AssertionError):
             assert_equal(value_and_gradients(bug, call), value_and_gradients(Definition(), call))
-
-
-def test_auto_takes_the_first_backend_that_can():
-    call = random_call(AWKWARD_GRAPHS["parallel edges"])
-    first = next(backend for backend in BACKENDS if backend.why_not(call) is None)
-    assert torch.equal(attend(call), first(call))

@@ -202,7 +202,8 @@ def test_a_huge_case_is_measured_contestant_by_contestant(monkeypatch, capsys):
     monkeypatch.setattr(attention, "CASES", (huge,))
     monkeypatch.setattr(attention, "measured_alone", answer)
     attention.main(["--huge", "--widths", "16", "--scores", "gat", "--edges", "with", "--rounds", "2"])
-    assert [order.name for order in asked] == ["ours auto", "ours sparse", "PyG GATConv", "bare projection", "own projection"]
+    asked_for = ["ours auto", "ours sparse", "PyG GATConv", "bare projection", "own projection"]
+    assert [order.name for order in asked] == asked_for
     assert all(order.check and order.rounds == 2 for order in asked)
     shown = capsys.readouterr().out
     assert "each in a process of its own" in shown

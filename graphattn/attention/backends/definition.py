@@ -16,6 +16,10 @@ class Definition:
         """It can run every call."""
         return None
 
+    def is_fastest(self, call: AttentionCall) -> bool:  # noqa: ARG002 (the protocol's)
+        """Never."""
+        return False
+
     def __call__(self, call: AttentionCall) -> Tensor:
         """(R, H, Dv), in the query's dtype."""
         dtype = call.compute_dtype()

@@ -17,6 +17,10 @@ class Sparse:
         """It can run every call."""
         return None
 
+    def is_fastest(self, call: AttentionCall) -> bool:  # noqa: ARG002 (the protocol's)
+        """Of those that run everything."""
+        return True
+
     def __call__(self, call: AttentionCall) -> Tensor:
         """(R, H, Dv), in the query's dtype."""
         adjacency, dtype = call.adjacency, call.compute_dtype()
