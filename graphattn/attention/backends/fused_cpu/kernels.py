@@ -177,6 +177,8 @@ def forward(a, task, key, value, head, score):
             at_query = offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x)
             prefetch(offset(at_query, ROWS_AHEAD * a[QUERY_STRIDE]), key)
             query = load(at_query, key)
+            at_out = offset(floats(a[OUT], value), receiver * heads * value_width + y)
+            prefetch(offset(at_out, ROWS_AHEAD * heads * value_width), value)
             by = query * scale if score == DOT else vector_of(a, x, key)
             top = fill(head, -float("inf"))
             for entry in range(begin, end):
@@ -210,7 +212,7 @@ def forward(a, task, key, value, head, score):
                 for entry in range(begin, end):
                     place = offset(floats(a[WEIGHT], head), entry * heads + h)
                     store(place, load(place, head) * share)
-            store(offset(floats(a[OUT], value), receiver * heads * value_width + y), mixed)
+            store(at_out, mixed)
 
 
 @njit(error_model="numpy", forceinline=True)
@@ -228,13 +230,21 @@ def backward_receivers(a, task, key, value, head, score):
         begin, end = types.int64(rowptr[receiver]), types.int64(rowptr[receiver + 1])
         for h in range(0, heads, block):
             x, y = h * key_width, h * value_width
-            query = load(offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x), key)
+            at_query = offset(floats(a[QUERY], key), receiver * a[QUERY_STRIDE] + x)
+            prefetch(offset(at_query, ROWS_AHEAD * a[QUERY_STRIDE]), key)
+            query = load(at_query, key)
             place = receiver * heads * value_width + y
-            grad_out = load(offset(floats(a[GRAD_OUT], value), place), value)
+            at_grad = offset(floats(a[GRAD_OUT], value), place)
+            prefetch(offset(at_grad, ROWS_AHEAD * heads * value_width), value)
+            grad_out = load(at_grad, value)
+            at_grad_query = offset(floats(a[GRAD_QUERY], key), receiver * a[GRAD_QUERY_STRIDE] + x)
+            prefetch(offset(at_grad_query, ROWS_AHEAD * a[GRAD_QUERY_STRIDE]), key)
             by = query * scale if score == DOT else vector_of(a, x, key)
             mean = head  # of the weights' gradients, by weight: what softmax takes off each
             if a[SOFTMAX]:
-                mean = sum_heads(grad_out * load(offset(floats(a[OUT], value), place), value), head)
+                at_out = offset(floats(a[OUT], value), place)
+                prefetch(offset(at_out, ROWS_AHEAD * heads * value_width), value)
+                mean = sum_heads(grad_out * load(at_out, value), head)
             grad_query, grad_vector = key, key
             for start in range(begin, end, SEGMENT):
                 query_here, vector_here = key, key
@@ -268,7 +278,7 @@ def backward_receivers(a, task, key, value, head, score):
                 grad_query, grad_vector = grad_query + query_here, grad_vector + vector_here
             if score == DOT:
                 grad_query = grad_query * scale
-            store(offset(floats(a[GRAD_QUERY], key), receiver * a[GRAD_QUERY_STRIDE] + x), grad_query)
+            store(at_grad_query, grad_query)
             if a[GRAD_VECTOR]:
                 add_to(offset(floats(own_vectors, key), x), grad_vector)
 
@@ -284,6 +294,10 @@ def backward_senders(a, task, key, value, head, score):
         begin, end = types.int64(rowptr[sender]), types.int64(rowptr[sender + 1])
         for h in range(0, heads, block):
             x, y = h * key_width, h * value_width
+            at_key = offset(floats(a[GRAD_KEY], key), sender * a[GRAD_KEY_STRIDE] + x)
+            at_value = offset(floats(a[GRAD_VALUE], value), sender * a[GRAD_VALUE_STRIDE] + y)
+            prefetch(offset(at_key, ROWS_AHEAD * a[GRAD_KEY_STRIDE]), key)
+            prefetch(offset(at_value, ROWS_AHEAD * a[GRAD_VALUE_STRIDE]), value)
             sent = load(offset(floats(a[KEY], key), sender * a[KEY_STRIDE] + x), key) if score != DOT else key
             by = vector_of(a, x, key) if score != DOT else key
             grad_key, grad_value = key, value
@@ -307,8 +321,7 @@ def backward_senders(a, task, key, value, head, score):
                 grad_key, grad_value = grad_key + key_here, grad_value + value_here
             if score == DOT:
                 grad_key = grad_key * scale
-            store(offset(floats(a[GRAD_KEY], key), sender * a[GRAD_KEY_STRIDE] + x), grad_key)
-            at_value = offset(floats(a[GRAD_VALUE], value), sender * a[GRAD_VALUE_STRIDE] + y)
+            store(at_key, grad_key)
             if a[KEY_IS_VALUE]:
                 add_to(at_value, grad_value)
             else:
