@@ -168,7 +168,7 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         seed = self.random_state
         if seed is None or isinstance(seed, np.random.RandomState):
             return int(check_random_state(seed).randint(2**31 - 1))
-        if not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
             raise SettingError(
                 f"random_state must be an int from 0 to {LARGEST_SEED}, a numpy.random.RandomState or None, "
                 f"got {seed!r}"

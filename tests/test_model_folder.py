@@ -335,11 +335,15 @@ FORGED = {
     "weights as text": (lambda content: content.update(weights_sha256="ab"), "has 'ab' as 'weights_sha256'; wanted a"),
     "a billion layers": (
         lambda content: content["network"].update(layers=10**9),
-        "numbers, too few for 1000000000 layers of 8 channels, which model.json says the network has",
+        "does not fit this version of graphattn: layers must be between 1 and 1000, got 1000000000",
     ),
-    "a billion channels": (
-        lambda content: content["network"].update(channels=10**9),
-        "numbers, too few for 1 layers of 1000000000 channels",
+    "a thousand layers": (
+        lambda content: content["network"].update(layers=1000),
+        "numbers, too few for 1000 layers of 8 channels, which model.json says the network has",
+    ),
+    "thousands of channels": (
+        lambda content: content["network"].update(channels=2**14),
+        "numbers, too few for 1 layers of 16384 channels",
     ),
     "as many channels as the file might hold": (
         lambda content: content["network"].update(channels=1000),

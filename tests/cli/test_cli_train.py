@@ -179,6 +179,8 @@ def test_bad_rows_are_left_out_and_said_or_fail_before_work_starts(table, tmp_pa
         (["--target-column", "length", "--dataset", "solubility"], 2, "DATA and --dataset exclude each other"),
         (["--target-column", "length", "--heads", "3"], 2, "multiple of heads"),
         (["--target-column", "length", "--epochs", "0"], 2, "epochs must be at least 1, got 0"),
+        (["--target-column", "length", "--batch-size", "9" * 20], 2, "--batch-size must be between 1 and 2147483647"),
+        (["--target-column", "length", "--channels", "9" * 12], 2, "--channels must be between 1 and 16384"),
         (["--target-column", "length", "--seed", "-1"], 2, "seed must be at least 0, got -1"),
         (["--target-column", "length", "--seed", str(2**32)], 2, "seed must be between 0 and 4294967295"),
         (["--target-column", "length", "--learning-rate", "nan"], 2, "--learning-rate must be at least 0 and finite"),
