@@ -298,6 +298,10 @@ def test_resuming_with_other_settings_is_refused_and_starting_over_is_not(table,
     done = run(*common, "--resume", "--learning-rate", "0.01")
     assert done.code == 1
     assert "settings.learning_rate was 0.001 and is now 0.01" in done.err
+    table.write_text(table.read_text().replace(",7,", ",8,"))
+    done = run(*common, "--resume")
+    assert done.code == 1
+    assert "another run: the data are not the same (targets of the training set" in done.err
     assert run(*common, "--learning-rate", "0.01").code == 0
     assert json.loads((tmp_path / "model" / "model.json").read_text())["training"]["training"]["learning_rate"] == 0.01
 
