@@ -57,7 +57,7 @@ def save_model(predictor: Predictor, folder: str | os.PathLike[str]) -> None:
     check_place(Path(folder))
     folder = Path(folder).resolve()  # through a link to the folder behind it
     folder.parent.mkdir(parents=True, exist_ok=True)
-    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{which}") for which in ("new", "old"))
+    new, old = _beside(folder)
     new.mkdir()
     try:
         weights = [
@@ -76,6 +76,12 @@ def save_model(predictor: Predictor, folder: str | os.PathLike[str]) -> None:
                 shutil.rmtree(left)
 
 
+def _beside(folder: Path) -> tuple[Path, Path]:
+    """Where a new model is until it is whole, and where the old one goes meanwhile."""
+    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{which}") for which in ("new", "old"))
+    return new, old
+
+
 def _replace(folder: Path, new: Path, old: Path) -> None:
     """Rename ``new`` to ``folder``; what stood there is at ``old`` afterwards, or back in its place if that fails."""
     if folder.exists():
@@ -89,12 +95,27 @@ def _replace(folder: Path, new: Path, old: Path) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Raise ModelFolderError unless ``folder`` is free, empty, or a model folder and nothing else, to be replaced."""
+    """Refuse a place where no model can be written.
+
+    Raises:
+        ModelFolderError: ``folder`` is neither free nor empty nor a model folder and nothing else, to be replaced; or
+            no folder can be made there.
+    """
     above = next(place for place in folder.absolute().parents if place.exists())
     if not above.is_dir():
         raise ModelFolderError(f"{above} is a file, so there can be no folder {folder}; name another place")
-    if not folder.exists():
-        return
+    if folder.exists():
+        _check_replaceable(folder)
+    place = folder.resolve()
+    probe = next(above for above in place.parents if above.exists()) / _beside(place)[0].name
+    try:
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        raise ModelFolderError(f"{folder} cannot be written: {error.strerror}; name another place") from error
+
+
+def _check_replaceable(folder: Path) -> None:
     if not folder.is_dir():
         raise ModelFolderError(f"{folder} is a file; a model is a folder, so name another place")
     names = sorted(file.name for file in folder.iterdir())

@@ -236,10 +236,15 @@ def is_compressed(path: Path) -> bool:
     return path.suffix.casefold() == ".gz"
 
 
-def has_tabs(path: Path) -> bool:
-    """Whether the last ending of a file's name, ``.gz`` apart, says that its cells stand between tabs."""
+def ending(path: Path) -> str:
+    """The last ending of a file's name, ``.gz`` apart, in small letters; "" if it has none."""
     plain = path.with_suffix("") if is_compressed(path) else path
-    return plain.suffix.casefold() in {".tsv", ".tab"}
+    return plain.suffix.casefold()
+
+
+def has_tabs(path: Path) -> bool:
+    """Whether a file's name says that its cells stand between tabs."""
+    return ending(path) in {".tsv", ".tab"}
 
 
 def _delimiter(text: str, path: Path) -> str:
