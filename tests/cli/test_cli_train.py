@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -247,6 +248,49 @@ def test_an_output_that_is_no_model_folder_is_refused_before_training(table, tmp
     assert done.code == 1
     assert "holds 'lengths.csv', which no model folder does" in done.err
     assert "epoch" not in done.err
+
+
+def test_a_name_too_long_for_a_model_is_refused_before_training(table, tmp_path):
+    done = run("train", table, "--target-column", "length", "-o", tmp_path / ("x" * 249), *SMALL)
+    assert done.code == 1
+    assert "cannot be written: File name too long; name another place" in done.err
+    assert "rows used" not in done.err
+    assert list(tmp_path.iterdir()) == [table]
+
+
+@pytest.mark.parametrize("content", ["nothing", "a model"])
+def test_the_folder_one_stands_in_becomes_the_model_and_checkpoints_stay_beside_it(
+    table, tmp_path, monkeypatch, content
+):
+    here = tmp_path / "here"
+    here.mkdir()
+    common = ("train", table, "--target-column", "length", *SMALL)
+    if content == "a model":
+        assert run(*common, "--ensemble", 2, "-o", here).code == 0
+    monkeypatch.chdir(here)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fit, "_scores", interrupted)
+        done = run(*common, "-o", ".")
+    assert done.code == 130
+    assert f"the same command with --resume goes on from {here}.partial" in done.err
+    assert [path.name for path in Path(f"{here}.partial").iterdir()] == ["checkpoint-0.safetensors"]
+    assert len(list(here.iterdir())) == (3 if content == "a model" else 0)
+    assert run(*common, "-o", ".", "--resume").code == 0
+    assert sorted(path.name for path in here.iterdir()) == ["model.json", "weights-0.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "lengths.csv"]
+
+
+def test_the_folder_one_stands_in_is_left_alone_where_it_holds_other_files(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("train", table, "--target-column", "length", "-o", ".", *SMALL)
+    assert done.code == 1
+    assert ". holds 'lengths.csv', which no model folder does, so it is left alone; name another place" in done.err
+    assert list(tmp_path.iterdir()) == [table]
+    assert not Path(f"{tmp_path}.partial").exists()
 
 
 def test_a_table_without_a_smiles_column_lists_its_columns(tmp_path):
