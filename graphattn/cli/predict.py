@@ -18,7 +18,7 @@ def predict(
             "--output",
             "-o",
             help="Where to write: every row of INPUT in order, its own columns first, then one column per target "
-            "(<name>_predicted where INPUT has that column), status and reason. A .csv, or .tsv with tabs, or either with .gz.",
+            "(<name>_predicted where INPUT has that column), status and reason. Ends in .tsv for tabs, .gz compressed.",
         ),
     ],
     smiles_column: Annotated[
