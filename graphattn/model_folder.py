@@ -168,6 +168,7 @@ def read_model_file(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFolderError(f"{folder} holds no {MODEL_FILE}, so it is no model folder of graphattn")
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
+        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text: it cannot be printed
     except (ValueError, RecursionError) as error:
         raise ModelFolderError(f"{file} is truncated or damaged: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -269,10 +270,16 @@ def _check_weights(
     with torch.device("meta"):  # shapes without numbers
         wanted = build().state_dict()
     for name in chain(wanted, weights):
-        got = tuple(weights[name].shape) if name in weights else "nothing"
-        want = tuple(wanted[name].shape) if name in wanted else "nothing"
+        got, want = (_kind(tensors.get(name)) for tensors in (weights, wanted))
         if got != want:
             raise ModelFolderError(f"{file} has {got} for the tensor {name!r} where the network has {want}")
+    for name, tensor in weights.items():
+        if not tensor.isfinite().all():
+            raise ModelFolderError(f"{file} has NaN or infinity in the tensor {name!r}; no model predicts with it")
+
+
+def _kind(tensor: Tensor | None) -> str:
+    return "nothing" if tensor is None else f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
 def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Predictor) -> None:

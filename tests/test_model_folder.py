@@ -201,6 +201,12 @@ def test_json_made_to_break_the_reader_is_refused(folder, text, message):
         load_model(folder)
 
 
+def test_text_that_nothing_can_print_is_refused(folder):
+    rewrite(folder, lambda content: content["targets"][0].update(name="half \ud83d"))
+    with pytest.raises(ModelFolderError, match=r"model\.json is truncated or damaged: .*surrogates not allowed"):
+        load_model(folder)
+
+
 @pytest.mark.parametrize("version", [True, 1.0, 0, -1, "1", None, [1]])
 def test_a_version_that_none_wrote_is_refused(folder, version):
     rewrite(folder, lambda content: content.update(format_version=version))
@@ -266,26 +272,40 @@ def test_weights_that_are_no_safetensors_are_refused(folder):
         load_model(folder)
 
 
-@pytest.mark.parametrize("change", ["shape", "missing", "extra"])
+@pytest.mark.parametrize("change", ["shape", "dtype", "missing", "extra"])
 def test_weights_of_another_network_are_refused_by_the_tensor(folder, change):
     weights = load_file(folder / "weights-0.safetensors")
     name = max(weights, key=lambda name: weights[name].numel())
-    shape = tuple(weights[name].shape)
-    got, want, called = shape, shape, name
+    kind = f"float32 {tuple(weights[name].shape)}"
+    got, want, called = kind, kind, name
     if change == "shape":
         weights[name] = torch.zeros(3, 5)
-        got = (3, 5)
+        got = "float32 (3, 5)"
+    elif change == "dtype":
+        weights[name] = weights[name].half()
+        got = kind.replace("float32", "float16")
     elif change == "missing":
         del weights[name]
         got = "nothing"
     else:
         weights["spy"] = torch.zeros(2)
-        got, want, called = (2,), "nothing", "spy"
+        got, want, called = "float32 (2,)", "nothing", "spy"
     save_file(weights, folder / "weights-0.safetensors")
     rewrite(folder, lambda content: content.update(weights_sha256=[hash_of(folder)]))
     wanted = re.escape(f"has {got} for the tensor {called!r} where the network has {want}")
-    with pytest.raises(ModelFolderError, match=wanted):
-        load_model(folder)
+    for self_check in (True, False):
+        with pytest.raises(ModelFolderError, match=wanted):
+            load_model(folder, self_check=self_check)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_weights_that_are_no_numbers_are_refused_by_the_tensor(folder, value):
+    weights = load_file(folder / "weights-0.safetensors")
+    weights["head.0.bias"][3] = value
+    save_file(weights, folder / "weights-0.safetensors")
+    rewrite(folder, lambda content: content.update(weights_sha256=[hash_of(folder)]))
+    with pytest.raises(ModelFolderError, match=r"has NaN or infinity in the tensor 'head\.0\.bias'; no model predicts"):
+        load_model(folder, self_check=False)
 
 
 @pytest.mark.parametrize(
@@ -347,7 +367,7 @@ FORGED = {
     ),
     "as many channels as the file might hold": (
         lambda content: content["network"].update(channels=1000),
-        "for the tensor 'embed.table' where the network has (78, 1000)",
+        "for the tensor 'embed.table' where the network has float32 (78, 1000)",
     ),
     "a layer more": (
         lambda content: content["network"].update(layers=2),
