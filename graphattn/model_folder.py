@@ -287,7 +287,7 @@ def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Pred
     wanted: npt.NDArray[np.float64] = np.array(content["self_check"]["predictions"], dtype=float)
     error = np.abs(predictor.predict(molecules).values - wanted)
     if predictor.scaler is not None:
-        error /= np.array(predictor.scaler.std)
+        error /= np.array(predictor.scaler.spread)
     error[np.isnan(error)] = np.inf
     if error.max() > SELF_CHECK_TOLERANCE:
         row, column = np.unravel_index(error.argmax(), error.shape)

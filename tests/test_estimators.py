@@ -151,6 +151,16 @@ def test_settings_out_of_range_are_refused(settings, message):
         MoleculeRegressor(**SMALL | settings).fit(list(MOLECULES), LENGTHS)
 
 
+def test_a_constant_target_is_predicted_exactly_also_when_loaded(tmp_path):
+    y = np.column_stack([np.full(len(LENGTHS), 0.1), LENGTHS])
+    with pytest.warns(GraphattnWarning, match="target 'y0' has the same value, 0.1, in all 18 training rows"):
+        model = MoleculeRegressor(**SMALL, ensemble=3).fit(MOLECULES, y)
+    for each in (model, loaded_again(model, tmp_path / "model")):
+        values = each.predict(["CCO", "C", "CCCCCCCC"])
+        assert (values[:, 0] == 0.1).all()
+        assert len(set(values[:, 1])) == 3
+
+
 def test_an_ensemble_may_be_a_number_of_numpy():
     assert len(MoleculeRegressor(**SMALL, ensemble=np.int64(2)).fit(MOLECULES, LENGTHS).predictor_.networks) == 2
 

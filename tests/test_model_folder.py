@@ -315,7 +315,7 @@ def test_weights_that_are_no_numbers_are_refused_by_the_tensor(folder, value):
         (lambda content: content["network"].update(wings=2), "lacks or misplaces an entry: TypeError.*'wings'"),
         (lambda content: content.update(task="ranking"), "has task 'ranking'; wanted one of regression, binary"),
         (lambda content: content["network"].update(heads=3), "does not fit this version of graphattn: .*heads"),
-        (lambda content: content["scaler"].update(std=[0, 1]), "does not fit this version of graphattn: .*std"),
+        (lambda content: content["scaler"].update(std=[-1, 1]), "does not fit this version of graphattn: .*std"),
     ],
     ids=["entry missing", "unknown setting", "unknown task", "impossible network", "impossible scaler"],
 )

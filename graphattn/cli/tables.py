@@ -103,7 +103,7 @@ def write_predictions(
     with commas; ``.gz`` is compressed. The file appears as a whole or not at all; a link stays, and the file behind it
     is replaced.
     """
-    spreads = scaler.std if scaler is not None else (1.0,) * len(targets)
+    spreads = scaler.spread if scaler is not None else (1.0,) * len(targets)
     own_cells: Iterable[tuple[str, ...]] = table.frame.itertuples(index=False, name=None)
     rows = [(*table.names, *output_columns(table, targets))]
     for cells, values, row in zip(own_cells, predictions.values.tolist(), predictions.rows, strict=True):

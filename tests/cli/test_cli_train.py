@@ -138,6 +138,8 @@ def test_a_column_of_zeros_alone_is_told_how_to_be_a_regression(tmp_path):
     done = run(*common, "--task", "regression")
     assert done.code == 0
     assert "warning: target 'amount' has the same value, 0, in all 16 training rows" in done.err
+    assert run("predict", tmp_path / "model", table, "-o", tmp_path / "out.csv").code == 0
+    assert all(line.split(",")[2] == "0" for line in (tmp_path / "out.csv").read_text().splitlines()[1:])
 
 
 def test_the_bundled_set_brings_its_columns_and_its_published_split(tmp_path):
