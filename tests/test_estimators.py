@@ -9,6 +9,7 @@ import pytest
 from rdkit import Chem
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -234,6 +235,47 @@ def test_cross_validation_grid_search_and_pipeline():
     search = GridSearchCV(pipeline, {"model__layers": [1, 2]}, cv=2, error_score="raise")
     search.fit([f" {smiles} " for smiles in MOLECULES], LENGTHS)
     assert search.best_estimator_.predict([" CCO "]).shape == (1,)
+
+
+@pytest.mark.parametrize(("kind", "y"), [(MoleculeRegressor, LENGTHS), (MoleculeClassifier, LONG)])
+def test_scores_are_those_of_the_readable_rows_with_one_warning_of_the_others(kind, y):
+    model = kind(**SMALL).fit(MOLECULES, y)
+    weight = np.arange(1.0, len(y) + 1)
+    wanted = [super(kind, model).score(list(MOLECULES), y, each) for each in (None, weight)]  # scikit-learn's own
+    assert [model.score(MOLECULES, y), model.score(MOLECULES, y, weight)] == pytest.approx(wanted)
+    dirty = ["C1CC", *MOLECULES, None]
+    labels, weights = (np.concatenate([each[:1], each, each[:1]]) for each in (y, weight))
+    with pytest.warns(GraphattnWarning) as caught:
+        found = [model.score(dirty, labels.tolist()), model.score(dirty, labels, sample_weight=pd.Series(weights))]
+    assert found == pytest.approx(wanted)
+    assert [str(warning.message) for warning in caught] == [
+        "2 of 22 rows have no prediction (NaN) (1 unreadable, 1 not-a-string): row 1 'C1CC', row 22 None"
+    ] * 2
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_a_score_of_several_targets_is_the_mean_of_theirs():
+    y = np.column_stack([LENGTHS, LENGTHS % 3])
+    model = MoleculeRegressor(**SMALL).fit(MOLECULES, y)
+    with pytest.warns(GraphattnWarning, match="1 of 21 rows have no prediction"):
+        found = model.score([*MOLECULES, ""], np.vstack([y, y[:1]]))
+    assert found == pytest.approx(r2_score(y, model.predict(MOLECULES)))
+
+
+@pytest.mark.parametrize(("kind", "y"), [(MoleculeRegressor, LENGTHS), (MoleculeClassifier, LONG)])
+@pytest.mark.filterwarnings("ignore:1 of 11 rows:graphattn.GraphattnWarning")
+def test_cross_validation_leaves_unreadable_rows_out(kind, y):
+    molecules, labels = [*MOLECULES[:5], "C1CC", *MOLECULES[5:], "C1CC"], np.insert(y, [5, len(y)], y[5])
+    scores = cross_val_score(kind(**SMALL), molecules, labels, cv=2, error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+def test_what_cannot_be_scored_is_refused(regressor):
+    nothing = pytest.raises(MoleculeError, match="none of 2 rows is a molecule, so there is nothing to score")
+    with nothing, pytest.warns(GraphattnWarning, match="2 of 2 rows"):
+        regressor.score(["C1CC", ""], [1, 2])
+    with pytest.raises(ShapeError, match=re.escape("got values of shape (3,) to score 2 molecules with")):
+        regressor.score(["C", "CC"], [1, 2, 3])
 
 
 @pytest.mark.parametrize("name", ["regressor", "classifier"])
