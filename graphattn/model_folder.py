@@ -106,7 +106,9 @@ def check_place(folder: Path) -> None:
         raise ModelFolderError(f"{above} is a file, so there can be no folder {folder}; name another place")
     if folder.exists():
         _check_replaceable(folder)
-    place = folder.resolve()
+    place = Path(os.path.realpath(folder))
+    if place.is_symlink():
+        raise ModelFolderError(f"{folder} is a link in a circle of links; name another place")
     probe = next(above for above in place.parents if above.exists()) / _beside(place)[0].name
     try:
         probe.mkdir()

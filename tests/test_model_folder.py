@@ -107,6 +107,19 @@ def test_a_model_is_saved_through_a_link_and_into_new_folders(folder):
     load_model(folder.parent / "new" / "deep")
 
 
+def test_a_circle_of_links_is_no_place(tmp_path):
+    (tmp_path / "one").symlink_to(tmp_path / "other")
+    (tmp_path / "other").symlink_to(tmp_path / "one")
+    with pytest.raises(ModelFolderError, match="one is a link in a circle of links; name another place"):
+        check_place(tmp_path / "one")
+
+
+def test_a_name_too_long_is_no_place(tmp_path):
+    with pytest.raises(ModelFolderError, match="cannot be written: File name too long; name another place"):
+        save_model(tiny_predictor(), tmp_path / "new" / ("x" * 252))
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_but_a_model_folder_is_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("text")
