@@ -7,6 +7,8 @@ from numbers import Integral, Real
 from graphattn.errors import SettingError
 
 LARGEST_SEED = 2**32 - 1  # every random generator of NumPy, PyTorch and scikit-learn takes 0 to this
+LARGEST_COUNT = 2**31 - 1  # of epochs or graphs: more than anybody can wait for or keep
+_ANSWERS: dict[object, bool] = {True: True, False: False}  # 1, 0 and NumPy's own are equal to them
 
 
 def whole_number(name: str, value: object, *, at_least: int, at_most: float = math.inf) -> int:
@@ -33,7 +35,10 @@ def number_from_0(name: str, value: object, *, below: float = math.inf) -> float
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise SettingError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not 0 <= number < below:
         wanted = "at least 0 and finite" if below == math.inf else f"in [0, {below:g})"
         raise SettingError(f"{name} must be {wanted}, got {number}")
@@ -46,12 +51,13 @@ def yes_or_no(name: str, value: object) -> bool:
     Raises:
         SettingError: it is neither true nor false.
     """
-    if value not in (True, False):
-        raise SettingError(f"{name} must be True or False, got {value!r}")
-    return bool(value)
+    try:
+        return _ANSWERS[value]
+    except (KeyError, TypeError):  # TypeError: lists and arrays cannot be looked up
+        raise SettingError(f"{name} must be True or False, got {value!r}") from None
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
     """Raise SettingError unless the value is one of those allowed."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise SettingError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")

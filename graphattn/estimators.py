@@ -11,11 +11,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from graphattn.checks import LARGEST_SEED, whole_number
-from graphattn.errors import GraphattnWarning, ModelFolderError, SettingError
+from graphattn.errors import GraphattnWarning, ModelFolderError, MoleculeError, SettingError, ShapeError
 from graphattn.featurize.molecule import MoleculeFeaturizer
 from graphattn.fit import fit_molecules
 from graphattn.inputs import as_classes, as_columns, as_molecules, as_numbers
@@ -168,7 +169,7 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
         seed = self.random_state
         if seed is None or isinstance(seed, np.random.RandomState):
             return int(check_random_state(seed).randint(2**31 - 1))
-        if not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
             raise SettingError(
                 f"random_state must be an int from 0 to {LARGEST_SEED}, a numpy.random.RandomState or None, "
                 f"got {seed!r}"
@@ -184,6 +185,21 @@ class _MoleculeEstimator(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-le
             message = left_out_message(molecules, bad, "have no prediction (NaN)")
             warnings.warn(message, GraphattnWarning, stacklevel=3)
         return predictions
+
+
+def _readable(
+    predictions: Predictions, y: object, weight: object
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.float64], npt.NDArray[Any] | None]:
+    """``y``, predicted values and weights, if there are any, of the rows that have a prediction."""
+    rows, bad = len(predictions.rows), predictions.bad_rows
+    if len(bad) == rows:
+        raise MoleculeError(f"none of {rows} rows is a molecule, so there is nothing to score")
+    observed, weights = np.asarray(y), None if weight is None else np.asarray(weight)
+    for array in (observed, weights):
+        if array is not None and array.shape[:1] != (rows,):
+            raise ShapeError(f"got values of shape {array.shape} to score {rows} molecules with")
+    kept = np.delete(np.arange(rows), bad)
+    return observed[kept], predictions.values[kept], None if weights is None else weights[kept]
 
 
 class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -251,6 +267,22 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):  # type: ignore[mis
         values = self._predict(X, strict=strict).values
         return values[:, 0] if self._flat else values
 
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:  # noqa: N803
+        """R², of several targets their mean, over the rows that are molecules; one warning names the others.
+
+        ``cross_val_score`` calls this unless told otherwise; scikit-learn's scorers by name refuse the NaN of a row
+        without a prediction.
+
+        Raises:
+            MoleculeError: no row is a molecule.
+            ShapeError: ``y`` or ``sample_weight`` has another number of rows.
+            ValueError: scikit-learn's, for a NaN in ``y``.
+            NotFittedError: ``fit`` has not been called.
+        """
+        predictions = self._predict(X, strict=False)
+        observed, values, weight = _readable(predictions, y, sample_weight)
+        return float(r2_score(observed, values, sample_weight=weight))
+
 
 class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Learn one or several yes-or-no properties of molecules; settings as in :class:`MoleculeRegressor`.
@@ -314,7 +346,16 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):  # type: ignore[m
             MoleculeError: ``strict``, and a row is no molecule.
             NotFittedError: ``fit`` has not been called.
         """
-        values = self._predict(X, strict=strict).values
+        return self._labels(self._predict(X, strict=strict).values)
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:  # noqa: N803
+        """The share of right classes over the rows that are molecules; else as :meth:`MoleculeRegressor.score`."""
+        predictions = self._predict(X, strict=False)
+        observed, values, weight = _readable(predictions, y, sample_weight)
+        return float(accuracy_score(observed, self._labels(values), sample_weight=weight))
+
+    def _labels(self, values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """(rows, T) probabilities -> the more probable class, NaN for NaN."""
         columns = []
         for target, probability in zip(self.predictor_.targets, values.T, strict=True):
             column = np.array(target.classes)[(probability >= 0.5).astype(int)]

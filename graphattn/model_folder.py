@@ -57,7 +57,7 @@ def save_model(predictor: Predictor, folder: str | os.PathLike[str]) -> None:
     check_place(Path(folder))
     folder = Path(folder).resolve()  # through a link to the folder behind it
     folder.parent.mkdir(parents=True, exist_ok=True)
-    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{which}") for which in ("new", "old"))
+    new, old = _beside(folder)
     new.mkdir()
     try:
         weights = [
@@ -76,6 +76,12 @@ def save_model(predictor: Predictor, folder: str | os.PathLike[str]) -> None:
                 shutil.rmtree(left)
 
 
+def _beside(folder: Path) -> tuple[Path, Path]:
+    """Where a new model is until it is whole, and where the old one goes meanwhile."""
+    new, old = (folder.with_name(f".{folder.name}.{os.getpid()}.{which}") for which in ("new", "old"))
+    return new, old
+
+
 def _replace(folder: Path, new: Path, old: Path) -> None:
     """Rename ``new`` to ``folder``; what stood there is at ``old`` afterwards, or back in its place if that fails."""
     if folder.exists():
@@ -89,12 +95,29 @@ def _replace(folder: Path, new: Path, old: Path) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Raise ModelFolderError unless ``folder`` is free, empty, or a model folder and nothing else, to be replaced."""
+    """Refuse a place where no model can be written.
+
+    Raises:
+        ModelFolderError: ``folder`` is neither free nor empty nor a model folder and nothing else, to be replaced; or
+            no folder can be made there.
+    """
     above = next(place for place in folder.absolute().parents if place.exists())
     if not above.is_dir():
         raise ModelFolderError(f"{above} is a file, so there can be no folder {folder}; name another place")
-    if not folder.exists():
-        return
+    if folder.exists():
+        _check_replaceable(folder)
+    place = Path(os.path.realpath(folder))
+    if place.is_symlink():
+        raise ModelFolderError(f"{folder} is a link in a circle of links; name another place")
+    probe = next(above for above in place.parents if above.exists()) / _beside(place)[0].name
+    try:
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        raise ModelFolderError(f"{folder} cannot be written: {error.strerror}; name another place") from error
+
+
+def _check_replaceable(folder: Path) -> None:
     if not folder.is_dir():
         raise ModelFolderError(f"{folder} is a file; a model is a folder, so name another place")
     names = sorted(file.name for file in folder.iterdir())
@@ -147,6 +170,7 @@ def read_model_file(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFolderError(f"{folder} holds no {MODEL_FILE}, so it is no model folder of graphattn")
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
+        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text: it cannot be printed
     except (ValueError, RecursionError) as error:
         raise ModelFolderError(f"{file} is truncated or damaged: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -248,10 +272,16 @@ def _check_weights(
     with torch.device("meta"):  # shapes without numbers
         wanted = build().state_dict()
     for name in chain(wanted, weights):
-        got = tuple(weights[name].shape) if name in weights else "nothing"
-        want = tuple(wanted[name].shape) if name in wanted else "nothing"
+        got, want = (_kind(tensors.get(name)) for tensors in (weights, wanted))
         if got != want:
             raise ModelFolderError(f"{file} has {got} for the tensor {name!r} where the network has {want}")
+    for name, tensor in weights.items():
+        if not tensor.isfinite().all():
+            raise ModelFolderError(f"{file} has NaN or infinity in the tensor {name!r}; no model predicts with it")
+
+
+def _kind(tensor: Tensor | None) -> str:
+    return "nothing" if tensor is None else f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
 
 
 def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Predictor) -> None:
@@ -259,7 +289,7 @@ def _check_predictions(folder: Path, content: Mapping[str, Any], predictor: Pred
     wanted: npt.NDArray[np.float64] = np.array(content["self_check"]["predictions"], dtype=float)
     error = np.abs(predictor.predict(molecules).values - wanted)
     if predictor.scaler is not None:
-        error /= np.array(predictor.scaler.std)
+        error /= np.array(predictor.scaler.spread)
     error[np.isnan(error)] = np.inf
     if error.max() > SELF_CHECK_TOLERANCE:
         row, column = np.unravel_index(error.argmax(), error.shape)

@@ -133,8 +133,9 @@ class Predictor:
     def predict_graphs(self, graphs: PackedGraphs) -> npt.NDArray[np.float64]:
         """Predict for featurized molecules: (G, T), in the unit of each target, or the probability of class 1."""
         outputs = torch.stack([_outputs(network, graphs) for network in self.networks])  # (members, G, T)
-        values = torch.sigmoid(outputs) if self.scaler is None else self.scaler.unscale(outputs)
-        return values.mean(0).numpy()
+        if self.scaler is None:
+            return torch.sigmoid(outputs).mean(0).numpy()
+        return self.scaler.unscale(outputs.mean(0)).numpy()  # in this order, a constant target is exact
 
 
 def check_rows(

@@ -9,6 +9,7 @@ import pytest
 from rdkit import Chem
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -135,14 +136,30 @@ def test_input_that_does_not_fit_is_refused(regressor):
         ({"random_state": -1}, "random_state must be an int from 0 to 4294967295, a numpy.random.RandomState or None"),
         ({"random_state": 2**32}, "or None, got 4294967296"),
         ({"random_state": "seven"}, "or None, got 'seven'"),
+        ({"random_state": True}, "or None, got True"),
         ({"validation_fraction": "half"}, "validation_fraction must be in (0, 1), got 'half'"),
         ({"stereo": "no"}, "stereo must be True or False, got 'no'"),
+        ({"stereo": np.array([True, False])}, "stereo must be True or False, got array([ True, False])"),
+        ({"self_loops": np.array([True])}, "self_loops must be True or False, got array([ True])"),
+        ({"hydrogens": np.array(["add", "keep"])}, "hydrogens must be one of implicit, keep, add, got array(["),
+        ({"channels": 2**15}, "channels must be between 1 and 16384, got 32768"),
+        ({"layers": 1001}, "layers must be between 1 and 1000, got 1001"),
     ],
     ids=str,
 )
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(SettingError, match=re.escape(message)):
         MoleculeRegressor(**SMALL | settings).fit(list(MOLECULES), LENGTHS)
+
+
+def test_a_constant_target_is_predicted_exactly_also_when_loaded(tmp_path):
+    y = np.column_stack([np.full(len(LENGTHS), 0.1), LENGTHS])
+    with pytest.warns(GraphattnWarning, match="target 'y0' has the same value, 0.1, in all 18 training rows"):
+        model = MoleculeRegressor(**SMALL, ensemble=3).fit(MOLECULES, y)
+    for each in (model, loaded_again(model, tmp_path / "model")):
+        values = each.predict(["CCO", "C", "CCCCCCCC"])
+        assert (values[:, 0] == 0.1).all()
+        assert len(set(values[:, 1])) == 3
 
 
 def test_an_ensemble_may_be_a_number_of_numpy():
@@ -218,6 +235,47 @@ def test_cross_validation_grid_search_and_pipeline():
     search = GridSearchCV(pipeline, {"model__layers": [1, 2]}, cv=2, error_score="raise")
     search.fit([f" {smiles} " for smiles in MOLECULES], LENGTHS)
     assert search.best_estimator_.predict([" CCO "]).shape == (1,)
+
+
+@pytest.mark.parametrize(("kind", "y"), [(MoleculeRegressor, LENGTHS), (MoleculeClassifier, LONG)])
+def test_scores_are_those_of_the_readable_rows_with_one_warning_of_the_others(kind, y):
+    model = kind(**SMALL).fit(MOLECULES, y)
+    weight = np.arange(1.0, len(y) + 1)
+    wanted = [super(kind, model).score(list(MOLECULES), y, each) for each in (None, weight)]  # scikit-learn's own
+    assert [model.score(MOLECULES, y), model.score(MOLECULES, y, weight)] == pytest.approx(wanted)
+    dirty = ["C1CC", *MOLECULES, None]
+    labels, weights = (np.concatenate([each[:1], each, each[:1]]) for each in (y, weight))
+    with pytest.warns(GraphattnWarning) as caught:
+        found = [model.score(dirty, labels.tolist()), model.score(dirty, labels, sample_weight=pd.Series(weights))]
+    assert found == pytest.approx(wanted)
+    assert [str(warning.message) for warning in caught] == [
+        "2 of 22 rows have no prediction (NaN) (1 unreadable, 1 not-a-string): row 1 'C1CC', row 22 None"
+    ] * 2
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_a_score_of_several_targets_is_the_mean_of_theirs():
+    y = np.column_stack([LENGTHS, LENGTHS % 3])
+    model = MoleculeRegressor(**SMALL).fit(MOLECULES, y)
+    with pytest.warns(GraphattnWarning, match="1 of 21 rows have no prediction"):
+        found = model.score([*MOLECULES, ""], np.vstack([y, y[:1]]))
+    assert found == pytest.approx(r2_score(y, model.predict(MOLECULES)))
+
+
+@pytest.mark.parametrize(("kind", "y"), [(MoleculeRegressor, LENGTHS), (MoleculeClassifier, LONG)])
+@pytest.mark.filterwarnings("ignore:1 of 11 rows:graphattn.GraphattnWarning")
+def test_cross_validation_leaves_unreadable_rows_out(kind, y):
+    molecules, labels = [*MOLECULES[:5], "C1CC", *MOLECULES[5:], "C1CC"], np.insert(y, [5, len(y)], y[5])
+    scores = cross_val_score(kind(**SMALL), molecules, labels, cv=2, error_score="raise")
+    assert np.isfinite(scores).all()
+
+
+def test_what_cannot_be_scored_is_refused(regressor):
+    nothing = pytest.raises(MoleculeError, match="none of 2 rows is a molecule, so there is nothing to score")
+    with nothing, pytest.warns(GraphattnWarning, match="2 of 2 rows"):
+        regressor.score(["C1CC", ""], [1, 2])
+    with pytest.raises(ShapeError, match=re.escape("got values of shape (3,) to score 2 molecules with")):
+        regressor.score(["C", "CC"], [1, 2, 3])
 
 
 @pytest.mark.parametrize("name", ["regressor", "classifier"])

@@ -107,6 +107,19 @@ def test_a_model_is_saved_through_a_link_and_into_new_folders(folder):
     load_model(folder.parent / "new" / "deep")
 
 
+def test_a_circle_of_links_is_no_place(tmp_path):
+    (tmp_path / "one").symlink_to(tmp_path / "other")
+    (tmp_path / "other").symlink_to(tmp_path / "one")
+    with pytest.raises(ModelFolderError, match="one is a link in a circle of links; name another place"):
+        check_place(tmp_path / "one")
+
+
+def test_a_name_too_long_is_no_place(tmp_path):
+    with pytest.raises(ModelFolderError, match="cannot be written: File name too long; name another place"):
+        save_model(tiny_predictor(), tmp_path / "new" / ("x" * 252))
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_but_a_model_folder_is_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter1.txt").write_text("text")
@@ -201,6 +214,12 @@ def test_json_made_to_break_the_reader_is_refused(folder, text, message):
         load_model(folder)
 
 
+def test_text_that_nothing_can_print_is_refused(folder):
+    rewrite(folder, lambda content: content["targets"][0].update(name="half \ud83d"))
+    with pytest.raises(ModelFolderError, match=r"model\.json is truncated or damaged: .*surrogates not allowed"):
+        load_model(folder)
+
+
 @pytest.mark.parametrize("version", [True, 1.0, 0, -1, "1", None, [1]])
 def test_a_version_that_none_wrote_is_refused(folder, version):
     rewrite(folder, lambda content: content.update(format_version=version))
@@ -266,26 +285,40 @@ def test_weights_that_are_no_safetensors_are_refused(folder):
         load_model(folder)
 
 
-@pytest.mark.parametrize("change", ["shape", "missing", "extra"])
+@pytest.mark.parametrize("change", ["shape", "dtype", "missing", "extra"])
 def test_weights_of_another_network_are_refused_by_the_tensor(folder, change):
     weights = load_file(folder / "weights-0.safetensors")
     name = max(weights, key=lambda name: weights[name].numel())
-    shape = tuple(weights[name].shape)
-    got, want, called = shape, shape, name
+    kind = f"float32 {tuple(weights[name].shape)}"
+    got, want, called = kind, kind, name
     if change == "shape":
         weights[name] = torch.zeros(3, 5)
-        got = (3, 5)
+        got = "float32 (3, 5)"
+    elif change == "dtype":
+        weights[name] = weights[name].half()
+        got = kind.replace("float32", "float16")
     elif change == "missing":
         del weights[name]
         got = "nothing"
     else:
         weights["spy"] = torch.zeros(2)
-        got, want, called = (2,), "nothing", "spy"
+        got, want, called = "float32 (2,)", "nothing", "spy"
     save_file(weights, folder / "weights-0.safetensors")
     rewrite(folder, lambda content: content.update(weights_sha256=[hash_of(folder)]))
     wanted = re.escape(f"has {got} for the tensor {called!r} where the network has {want}")
-    with pytest.raises(ModelFolderError, match=wanted):
-        load_model(folder)
+    for self_check in (True, False):
+        with pytest.raises(ModelFolderError, match=wanted):
+            load_model(folder, self_check=self_check)
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_weights_that_are_no_numbers_are_refused_by_the_tensor(folder, value):
+    weights = load_file(folder / "weights-0.safetensors")
+    weights["head.0.bias"][3] = value
+    save_file(weights, folder / "weights-0.safetensors")
+    rewrite(folder, lambda content: content.update(weights_sha256=[hash_of(folder)]))
+    with pytest.raises(ModelFolderError, match=r"has NaN or infinity in the tensor 'head\.0\.bias'; no model predicts"):
+        load_model(folder, self_check=False)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +328,7 @@ def test_weights_of_another_network_are_refused_by_the_tensor(folder, change):
         (lambda content: content["network"].update(wings=2), "lacks or misplaces an entry: TypeError.*'wings'"),
         (lambda content: content.update(task="ranking"), "has task 'ranking'; wanted one of regression, binary"),
         (lambda content: content["network"].update(heads=3), "does not fit this version of graphattn: .*heads"),
-        (lambda content: content["scaler"].update(std=[0, 1]), "does not fit this version of graphattn: .*std"),
+        (lambda content: content["scaler"].update(std=[-1, 1]), "does not fit this version of graphattn: .*std"),
     ],
     ids=["entry missing", "unknown setting", "unknown task", "impossible network", "impossible scaler"],
 )
@@ -335,15 +368,19 @@ FORGED = {
     "weights as text": (lambda content: content.update(weights_sha256="ab"), "has 'ab' as 'weights_sha256'; wanted a"),
     "a billion layers": (
         lambda content: content["network"].update(layers=10**9),
-        "numbers, too few for 1000000000 layers of 8 channels, which model.json says the network has",
+        "does not fit this version of graphattn: layers must be between 1 and 1000, got 1000000000",
     ),
-    "a billion channels": (
-        lambda content: content["network"].update(channels=10**9),
-        "numbers, too few for 1 layers of 1000000000 channels",
+    "a thousand layers": (
+        lambda content: content["network"].update(layers=1000),
+        "numbers, too few for 1000 layers of 8 channels, which model.json says the network has",
+    ),
+    "thousands of channels": (
+        lambda content: content["network"].update(channels=2**14),
+        "numbers, too few for 1 layers of 16384 channels",
     ),
     "as many channels as the file might hold": (
         lambda content: content["network"].update(channels=1000),
-        "for the tensor 'embed.table' where the network has (78, 1000)",
+        "for the tensor 'embed.table' where the network has float32 (78, 1000)",
     ),
     "a layer more": (
         lambda content: content["network"].update(layers=2),

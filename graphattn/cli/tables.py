@@ -10,14 +10,15 @@ from pathlib import Path
 import typer
 
 from graphattn.data.scaling import TargetScaler
-from graphattn.data.table import Table, has_tabs, is_compressed
+from graphattn.data.table import Table, ending, has_tabs, is_compressed
 from graphattn.errors import TableError
 from graphattn.predict import Predictions, Target
 
 MOST_NAMED = 3  # rows without a prediction that are named one by one
 SIGNIFICANT_DIGITS = 6  # of a prediction and of its target's spread; a network in single precision carries no more
 _MOST_MORE_DIGITS = 11  # 17 digits tell any two numbers apart
-_SPECIAL = re.compile(r'[\t\n\r",;|]')  # what cells are quoted for, whatever the delimiter
+_ENDINGS = (".csv", ".tsv", ".tab", ".txt")  # of tables that can be written
+_SPECIAL = re.compile(r'[\t\n\r",]')  # what cells are quoted for, whatever the delimiter
 
 
 def smiles_column(table: Table, asked: str | None) -> str:
@@ -43,7 +44,8 @@ def check_output(output: Path, *, table: Path, model: Path) -> None:
     """Refuse, before any work, a place where predictions cannot be written or would destroy what they come from.
 
     Raises:
-        BadParameter: the input itself, a place in the model folder, a folder or device, or a folder that is not there.
+        BadParameter: the input itself, a place in the model folder, a folder or device, a folder that is not there, a
+            file of another kind than a table in text, or a place where no file can be made.
     """
     if output.exists() and table.exists() and output.samefile(table):
         raise typer.BadParameter(f"--output {output} is the input itself; name another file")
@@ -54,8 +56,25 @@ def check_output(output: Path, *, table: Path, model: Path) -> None:
         raise typer.BadParameter(
             f"--output {output}: there is no folder {output.parent}; make it, or name another file"
         )
-    if output.parent.resolve().is_relative_to(model.resolve()):
+    target, partial = _behind(output)
+    if target.parent.is_relative_to(model.resolve()):
         raise typer.BadParameter(f"--output {output} is in the model folder {model}; name a file outside of it")
+    if ending(output) not in {"", *_ENDINGS}:
+        raise typer.BadParameter(
+            f"--output {output}: tables are written as {', '.join(_ENDINGS)}, each also with .gz behind it, not as "
+            f"{ending(output)}; name such a file"
+        )
+    try:
+        partial.touch()
+        partial.unlink()
+    except OSError as error:
+        raise typer.BadParameter(f"--output {output} cannot be written: {error.strerror}; name another file") from error
+
+
+def _behind(output: Path) -> tuple[Path, Path]:
+    """The file to write, behind a link if there is one, and where its content stands until it is whole."""
+    target = Path(os.path.realpath(output))
+    return target, target.with_name(f".{target.name}.{os.getpid()}.partial")
 
 
 def output_columns(table: Table, targets: Sequence[Target]) -> list[str]:
@@ -81,19 +100,20 @@ def write_predictions(
 
     A prediction has 6 significant digits, or as many more as show 6 of its target's spread over the training rows,
     which ``scaler`` knows; a row without one has an empty cell. ``.tsv`` and ``.tab`` are written with tabs, all else
-    with commas; ``.gz`` is compressed. The file appears as a whole or not at all.
+    with commas; ``.gz`` is compressed. The file appears as a whole or not at all; a link stays, and the file behind it
+    is replaced.
     """
-    spreads = scaler.std if scaler is not None else (1.0,) * len(targets)
+    spreads = scaler.spread if scaler is not None else (1.0,) * len(targets)
     own_cells: Iterable[tuple[str, ...]] = table.frame.itertuples(index=False, name=None)
     rows = [(*table.names, *output_columns(table, targets))]
     for cells, values, row in zip(own_cells, predictions.values.tolist(), predictions.rows, strict=True):
         rows.append((*cells, *map(written, values, spreads), row.status, row.reason))
     delimiter = "\t" if has_tabs(path) else ","
     content = "".join(delimiter.join(map(_quoted, cells)) + "\n" for cells in rows).encode()
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    target, partial = _behind(path)
     try:
         partial.write_bytes(gzip.compress(content, mtime=0) if is_compressed(path) else content)
-        partial.replace(path)
+        partial.replace(target)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:

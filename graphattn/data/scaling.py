@@ -16,6 +16,8 @@ from graphattn.errors import GraphattnWarning, SettingError, ShapeError, Trainin
 class TargetScaler:
     """Each target's mean and spread over the training rows; a scaled target has mean 0 and standard deviation 1.
 
+    One that is constant there has std 0: it is shifted only, and all ways back lead to its value.
+
     >>> scaler = TargetScaler.fit(torch.tensor([[1.0], [3.0], [torch.nan]]), ["y"])
     >>> scaler
     TargetScaler(mean=(2.0,), std=(1.0,))
@@ -24,7 +26,7 @@ class TargetScaler:
     """
 
     mean: tuple[float, ...]  # (T,), in the unit of each target
-    std: tuple[float, ...]  # (T,), the same; 1 for a target that is constant
+    std: tuple[float, ...]  # (T,), the same
 
     def __post_init__(self) -> None:
         if len(self.mean) != len(self.std) or not self.mean:
@@ -32,9 +34,9 @@ class TargetScaler:
                 f"a scaler needs one mean and one std per target, got {len(self.mean)} means and {len(self.std)} stds."
             )
         for place, (mean, std) in enumerate(zip(self.mean, self.std, strict=True)):
-            if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
+            if not (math.isfinite(mean) and math.isfinite(std) and std >= 0):
                 raise SettingError(
-                    f"target {place} (counted from 0): a mean must be finite and a std finite and above 0, "
+                    f"target {place} (counted from 0): a mean must be finite and a std finite and at least 0, "
                     f"got mean {mean} and std {std}."
                 )
 
@@ -42,7 +44,7 @@ class TargetScaler:
     def fit(cls, targets: Tensor, names: Sequence[str]) -> Self:
         """Mean and population standard deviation of each target's values; NaN, a missing value, is left out.
 
-        A target whose values are all the same keeps std 1, with a GraphattnWarning: nothing can be learned from it.
+        A target whose values are all the same has std 0, with a GraphattnWarning: nothing can be learned from it.
 
         Args:
             targets: (rows, T) float, of the training rows only.
@@ -50,7 +52,7 @@ class TargetScaler:
 
         Raises:
             ShapeError: as :func:`check_targets`.
-            TrainingError: as there, or values so large that their spread is no finite number.
+            TrainingError: as there, or values so far apart or so close together that their spread is inf or 0.
         """
         check_targets(targets, names)
         means, stds = [], []
@@ -58,34 +60,40 @@ class TargetScaler:
             values = column[~column.isnan()]
             low, high = (float(end) for end in values.aminmax())
             mean, std = float(values.mean()), float(values.std(correction=0))
-            if low == high or not std:  # the rounded mean of equal values may leave a std of 1e-17
+            if low == high:  # the rounded mean of equal values may leave a std of 1e-17
                 warnings.warn(
                     f"target {name!r} has the same value, {low:g}, in all {len(values)} training rows; "
-                    "its scale is taken as 1, and a model learns no more than to stay near it.",
+                    "a model predicts just that for every molecule.",
                     GraphattnWarning,
                     stacklevel=2,
                 )
-                mean, std = low, 1.0
-            elif not (math.isfinite(mean) and math.isfinite(std)):
+                mean, std = low, 0.0
+            elif not (math.isfinite(mean) and math.isfinite(std) and std):
+                too, unit = ("close", "smaller") if not std else ("far", "larger")
                 raise TrainingError(
-                    f"target {name!r} reaches from {low:g} to {high:g} in the training rows, too far to scale; "
-                    "give it in a larger unit, or as a logarithm."
+                    f"target {name!r} reaches from {low:g} to {high:g} in the training rows, too {too} to scale; "
+                    f"give it in a {unit} unit, or as a logarithm."
                 )
             means.append(mean)
             stds.append(std)
         return cls(tuple(means), tuple(stds))
 
+    @property
+    def spread(self) -> tuple[float, ...]:
+        """(T,) what one step of a scaled target is in its unit: std, or 1 for a constant."""
+        return tuple(std or 1.0 for std in self.std)
+
     def scale(self, targets: Tensor) -> Tensor:
         """(..., T) in the targets' units -> (..., T) without unit, of the same dtype; NaN stays NaN."""
-        mean, std = self._as_tensors(targets)
-        return ((targets.double() - mean) / std).to(targets.dtype)
+        mean, spread = self._as_tensors(self.spread, targets)
+        return ((targets.double() - mean) / spread).to(targets.dtype)
 
     def unscale(self, scaled: Tensor) -> Tensor:
         """(..., T) without unit -> (..., T) in the targets' units, of the same dtype.
 
         A target with a mean of 1e6 and a std of 1 has no room in float32: pass ``scaled.double()``.
         """
-        mean, std = self._as_tensors(scaled)
+        mean, std = self._as_tensors(self.std, scaled)
         return (scaled.double() * std + mean).to(scaled.dtype)
 
     def settings(self) -> dict[str, object]:
@@ -110,11 +118,11 @@ class TargetScaler:
             lists[name] = tuple(float(value) for value in values)
         return cls(**lists)
 
-    def _as_tensors(self, like: Tensor) -> tuple[Tensor, Tensor]:
+    def _as_tensors(self, widths: tuple[float, ...], like: Tensor) -> tuple[Tensor, Tensor]:
         if like.shape[-1:] != (len(self.mean),):
             raise ShapeError(f"the scaler knows {len(self.mean)} targets, got values of shape {tuple(like.shape)}.")
-        mean, std = torch.tensor([self.mean, self.std], dtype=torch.float64, device=like.device)
-        return mean, std
+        mean, width = torch.tensor([self.mean, widths], dtype=torch.float64, device=like.device)
+        return mean, width
 
 
 def check_targets(targets: Tensor, names: Sequence[str]) -> None:

@@ -29,6 +29,7 @@ MISSING = frozenset(
     | {"n/a", "na", "nan", "none", "null"}
 )
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SAID_DELIMITER = re.compile(r"sep=([^\r\n\"])(?=[\r\n])")  # a first line that Excel reads and writes
 _DELIMITERS = (",", ";", "\t", "|")  # in order of preference
 _LOOKED_AT = 50  # records that decide the delimiter
 _LONGEST_CELL = 2**31 - 1  # characters; the csv module's own limit is 131,072, its largest one that of a C long
@@ -123,8 +124,9 @@ def read_table(path: str | Path) -> Table:
     """Read a CSV or TSV file, plain or compressed with gzip (told by its content, not its name).
 
     The delimiter is a comma, semicolon, tab or bar, whichever makes header and rows agree; files that end in ``.tsv``
-    or ``.tab`` (before ``.gz``, in any case) are tried with the tab first. A byte order mark and blanks around the
-    names of columns are dropped; cells stay as they are, however long. Blank lines are no rows. Text must be UTF-8.
+    or ``.tab`` (before ``.gz``, in any case) are tried with the tab first; a first line such as ``sep=;`` decides. Byte
+    order marks and blanks around the names of columns are dropped, and so are columns at the end without a name or any
+    content, as Excel writes them; cells stay as they are, however long. Blank lines are no rows. Text must be UTF-8.
 
     Raises:
         TableError: the file is missing, a folder, empty, not UTF-8 text or without rows; a row has another number of
@@ -149,13 +151,17 @@ def parse_table(content: bytes, path: Path) -> Table:
         TableError: as :func:`read_table`.
     """
     text = _decoded(_decompressed(content, path), path)
+    said = _SAID_DELIMITER.match(text)
+    if said:
+        text = text[said.end() :]  # its line break stays, so that lines are counted as they are
     if not text.strip():
         raise TableError(f"{path} is empty; a table begins with a line that names its columns.")
-    delimiter = _delimiter(text, path)
+    delimiter = said[1] if said else _delimiter(text, path)
     records = _records(text, delimiter, path)
     header = [name.strip() for name in records[0][1]]
-    _check_header(header, path)
     rows = [(line, cells) for line, cells in records[1:] if not _is_blank_line(cells, header)]
+    header, rows = _without_empty_end(header, rows)
+    _check_header(header, path)
     for row, (line, cells) in enumerate(rows):
         if len(cells) != len(header):
             raise TableError(
@@ -187,7 +193,9 @@ def _decoded(content: bytes, path: Path) -> str:
             f"{path} holds a zero byte at offset {content.index(0)}, so it is no UTF-8 text (UTF-16, or not text at "
             "all?); save it as CSV in UTF-8."
         )
-    text = content.removeprefix(codecs.BOM_UTF8)
+    text = content
+    while text.startswith(codecs.BOM_UTF8):  # two, where a program put its own before another's
+        text = text.removeprefix(codecs.BOM_UTF8)
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -236,10 +244,15 @@ def is_compressed(path: Path) -> bool:
     return path.suffix.casefold() == ".gz"
 
 
-def has_tabs(path: Path) -> bool:
-    """Whether the last ending of a file's name, ``.gz`` apart, says that its cells stand between tabs."""
+def ending(path: Path) -> str:
+    """The last ending of a file's name, ``.gz`` apart, in small letters; "" if it has none."""
     plain = path.with_suffix("") if is_compressed(path) else path
-    return plain.suffix.casefold() in {".tsv", ".tab"}
+    return plain.suffix.casefold()
+
+
+def has_tabs(path: Path) -> bool:
+    """Whether a file's name says that its cells stand between tabs."""
+    return ending(path) in {".tsv", ".tab"}
 
 
 def _delimiter(text: str, path: Path) -> str:
@@ -264,6 +277,18 @@ def _delimiter(text: str, path: Path) -> str:
 def _is_blank_line(cells: Sequence[str], header: Sequence[str]) -> bool:
     """Whether a record is a line of blanks in a table of several columns."""
     return len(header) > 1 and len(cells) == 1 and not cells[0].strip()
+
+
+def _without_empty_end(
+    header: list[str], rows: list[tuple[int, list[str]]]
+) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Header and rows without the columns at the end that have neither name nor content."""
+    width = len(header)
+    while width and not header[width - 1]:
+        width -= 1
+    if width in {0, len(header)} or any(cell.strip() for _, cells in rows for cell in cells[width:]):
+        return header, rows
+    return header[:width], [(line, cells[:width]) for line, cells in rows]
 
 
 def _check_header(header: Sequence[str], path: Path) -> None:

@@ -6,6 +6,10 @@ from typing import Annotated
 from graphattn.checks import number_from_0, whole_number, yes_or_no
 from graphattn.errors import SettingError
 
+# Past these nothing could be trained: one layer of so many channels takes gigabytes.
+MOST_CHANNELS = 2**14
+MOST_LAYERS = 1000
+
 READOUTS = ("sum", "mean", "max", "attention")
 
 
@@ -42,7 +46,8 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         kept: dict[str, object] = {
-            name: whole_number(name, getattr(self, name), at_least=1) for name in ("channels", "layers", "heads")
+            name: whole_number(name, getattr(self, name), at_least=1, at_most=most)
+            for name, most in {"channels": MOST_CHANNELS, "layers": MOST_LAYERS, "heads": MOST_CHANNELS}.items()
         }
         if self.channels % self.heads:
             raise SettingError(

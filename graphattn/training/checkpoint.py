@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -15,6 +16,8 @@ from graphattn import __version__
 from graphattn.errors import TrainingError
 from graphattn.training.history import EpochRecord
 from graphattn.training.identity import Identity, differences
+
+_Kind = TypeVar("_Kind")
 
 FORMAT = "graphattn training checkpoint"
 FORMAT_VERSION = 1
@@ -65,15 +68,15 @@ def read_checkpoint(path: Path, identity: Identity) -> Checkpoint:
     """Read the file back for the run that ``identity`` describes.
 
     Raises:
-        TrainingError: the file is truncated or foreign, of another format version, or of another run; the message
-            names what differs.
+        TrainingError: the file is truncated, damaged or foreign, of another format version, or of another run; the
+            message names what differs.
     """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             _check_format(path, metadata)
             _check_identity(path, metadata, identity)
-            history = tuple(EpochRecord(**record) for record in json.loads(metadata["history"]))
+            history = _history(path, metadata)
             # Copies: the tensors that safetensors gives are windows into the file.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (no mapping)
     except SafetensorError as error:
@@ -94,17 +97,42 @@ def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
             f"{path} is a safetensors file but no checkpoint of a graphattn training run (its format is "
             f"{metadata.get('format')!r}, wanted {FORMAT!r}). Name another file, or {_START_OVER}."
         )
-    if metadata["format_version"] != str(FORMAT_VERSION):
+    if metadata.get("format_version") != str(FORMAT_VERSION):
         raise TrainingError(
-            f"{path} has checkpoint format version {metadata['format_version']}, written by graphattn "
-            f"{metadata['library_version']}; this is graphattn {__version__}, which reads version "
+            f"{path} has checkpoint format version {metadata.get('format_version')}, written by graphattn "
+            f"{metadata.get('library_version')}; this is graphattn {__version__}, which reads version "
             f"{FORMAT_VERSION}. Resume with that version, or {_START_OVER}."
         )
 
 
 def _check_identity(path: Path, metadata: Mapping[str, str], identity: Identity) -> None:
-    found = differences(json.loads(metadata["identity"]), identity)
+    found = differences(_entry(path, metadata, "identity", dict), identity)
     if found:
         more = len(found) - _MOST_DIFFERENCES
         named = "; ".join(found[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "")
         raise TrainingError(f"{path} belongs to another run: {named}. Resume with what it was, or {_START_OVER}.")
+
+
+def _history(path: Path, metadata: Mapping[str, str]) -> tuple[EpochRecord, ...]:
+    records = _entry(path, metadata, "history", list)
+    try:
+        return tuple(EpochRecord(**record) for record in records)
+    except TypeError as error:
+        raise _damaged(path, "history", error) from error
+
+
+def _entry(path: Path, metadata: Mapping[str, str], name: str, kind: type[_Kind]) -> _Kind:
+    """What the JSON of one entry holds, a ``kind``."""
+    try:
+        value = json.loads(metadata[name])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise _damaged(path, name, error) from error
+    if not isinstance(value, kind):
+        raise _damaged(path, name, f"it is no {kind.__name__}")
+    return value
+
+
+def _damaged(path: Path, name: str, why: object) -> TrainingError:
+    return TrainingError(
+        f"{path} is damaged: its entry {name!r} is missing or cannot be read ({why}). Remove it, or {_START_OVER}."
+    )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from graphattn.checks import LARGEST_SEED, check_choice, number_from_0, whole_number
+from graphattn.checks import LARGEST_COUNT, LARGEST_SEED, check_choice, number_from_0, whole_number
 from graphattn.errors import SettingError
 
 Task = Literal["regression", "binary"]
@@ -42,7 +42,8 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         kept: dict[str, object] = {
-            name: whole_number(name, getattr(self, name), at_least=1) for name in ("epochs", "batch_size", "patience")
+            name: whole_number(name, getattr(self, name), at_least=1, at_most=LARGEST_COUNT)
+            for name in ("epochs", "batch_size", "patience")
         }
         kept["seed"] = whole_number("seed", self.seed, at_least=0, at_most=LARGEST_SEED)
         for name in ("learning_rate", "weight_decay", "warmup_epochs", "clip_norm"):

@@ -12,6 +12,7 @@ from graphattn.training.config import Task, TrainingConfig
 
 Identity = dict[str, object]  # dotted name -> a JSON scalar or list
 
+_DATA = ("training set", "validation set")
 _LONGEST_VALUE = 80  # characters of a value in a message
 
 
@@ -38,8 +39,7 @@ def run_identity(
     nested = {
         "task": task,
         "settings": asdict(config),
-        "training set": _fingerprint(train_set),
-        "validation set": _fingerprint(valid_set),
+        **dict(zip(_DATA, map(_fingerprint, (train_set, valid_set)), strict=True)),
         "network": {name: _shape(tensor) for name, tensor in network.state_dict().items()},
         "details": details,
     }
@@ -47,17 +47,29 @@ def run_identity(
 
 
 def differences(stored: Mapping[str, object], current: Mapping[str, object]) -> list[str]:
-    """One sentence part for each name whose value is not the same in both.
+    """One sentence part for each name whose value is not the same in both, and a single one for the data.
 
     >>> differences({"settings.seed": 1, "task": "binary"}, {"settings.seed": 2, "task": "binary"})
     ['settings.seed was 1 and is now 2']
+    >>> differences({"training set.targets": "ab12", "training set.nodes": "ef"}, {"training set.targets": "cd34"})
+    ['the data are not the same (targets, nodes of the training set)']
     """
     names = [*current, *(name for name in stored if name not in current)]
-    return [
+    missing = object()
+    changed = [name for name in names if stored.get(name, missing) != current.get(name, missing)]
+    data = [_changed_in(part, changed) for part in _DATA if _changed_in(part, changed)]
+    others = [
         f"{name} was {_value(stored, name)} and is now {_value(current, name)}"
-        for name in names
-        if name not in stored or name not in current or stored[name] != current[name]
+        for name in changed
+        if not name.startswith(_DATA)
     ]
+    return [*others, f"the data are not the same ({'; '.join(data)})"] if data else others
+
+
+def _changed_in(part: str, changed: Sequence[str]) -> str:
+    """What changed in a part of the data, whose hashes say nothing to a reader."""
+    whats = [name.removeprefix(f"{part}.") for name in changed if name.startswith(f"{part}.")]
+    return f"{', '.join(whats)} of the {part}" if whats else ""
 
 
 def _value(identity: Mapping[str, object], name: str) -> str:

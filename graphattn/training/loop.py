@@ -60,7 +60,7 @@ def train(
 
     Raises:
         TrainingError: labels that cannot be learned from (see ``check_labels``), a loss or gradient that is NaN or
-            infinite, a checkpoint that is damaged or of another run, ``resume`` without ``checkpoint``.
+            infinite, a checkpoint that is damaged, a folder or of another run, ``resume`` without ``checkpoint``.
         ShapeError: the network's outputs do not have the targets' shape.
         SettingError: no such task, or a CUDA GPU was asked for and there is none.
     """
@@ -72,6 +72,8 @@ def train(
     if checkpoint is not None:
         identity = run_identity(network, train_set, valid_set, config, task=task, details=details or {})
         checkpoint.parent.mkdir(parents=True, exist_ok=True)
+        if checkpoint.is_dir():
+            raise TrainingError(f"{checkpoint} is a folder, so no checkpoint can be there; remove it, or name a file.")
 
     progress = Silent() if progress is None else progress
     with one_device(config, network) as fabric, own_randomness(fabric.device):

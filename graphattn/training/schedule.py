@@ -27,7 +27,7 @@ class WarmupCosine:
     def for_run(cls, *, peak: float, warmup_epochs: float, epochs: int, steps_per_epoch: int) -> "WarmupCosine":
         """The schedule of a whole run; warm-up takes at most half of it, so that short runs also come down."""
         total_steps = epochs * steps_per_epoch
-        return cls(peak, min(round(warmup_epochs * steps_per_epoch), total_steps // 2), total_steps)
+        return cls(peak, round(min(warmup_epochs * steps_per_epoch, total_steps // 2)), total_steps)
 
     def __call__(self, step: int) -> float:
         """The learning rate of a step, counted from 0 over the whole run."""

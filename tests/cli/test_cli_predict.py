@@ -97,6 +97,8 @@ def test_names_that_the_table_has_already_get_an_ending(model, tmp_path):
         ("out.csv.tsv", "\t"),
         ("out.tsv.CSV.gz", ","),
         ("out.gz", ","),
+        ("out.txt", ","),
+        ("out", ","),
     ],
 )
 def test_the_ending_of_the_output_decides_its_form(model, tmp_path, name, delimiter):
@@ -152,6 +154,8 @@ def test_a_place_where_predictions_cannot_be_is_refused_before_work(tmp_path, mo
     save_model(tiny_predictor(), "model")
     table = write_table(tmp_path / "new.csv", [("smiles",), ("CCO",)])
     Path("link").symlink_to("model")
+    Path("inside.csv").symlink_to("model/inside.csv")
+    Path("lost.csv").symlink_to("nowhere/lost.csv")
     Path("folder").mkdir()
     files = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     monkeypatch.setattr("graphattn.model_folder.load_model", None)  # work begins with it
@@ -164,12 +168,33 @@ def test_a_place_where_predictions_cannot_be_is_refused_before_work(tmp_path, mo
         "model": "--output model is a folder; name a file to write",
         "folder": "--output folder is a folder; name a file to write",
         "/dev/null": "--output /dev/null is no ordinary file; name a file to write",
+        "out.parquet": "--output out.parquet: tables are written as .csv, .tsv, .tab, .txt, each also with .gz",
+        "out.csv.XLSX": "not as .xlsx; name such a file",
+        "out.sdf.gz": "not as .sdf; name such a file",
+        "inside.csv": "--output inside.csv is in the model folder model; name a file outside of it",
+        "lost.csv": "--output lost.csv cannot be written: No such file or directory; name another file",
+        "x" * 250 + ".csv": "cannot be written: File name too long; name another file",
         "none/out.csv": "--output none/out.csv: there is no folder none; make it, or name another file",
         "new.csv/out.csv": "--output new.csv/out.csv: there is no folder new.csv; make it, or name another file",
     }.items():
         done = run("predict", "model", table, "-o", output)
         assert (done.code, message in done.words) == (2, True), done.err
     assert files == {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_the_file_behind_it_is_written(model, tmp_path, there):
+    table = write_table(tmp_path / "new.csv", [("smiles",), ("CCO",)])
+    (tmp_path / "shared").mkdir()
+    target = tmp_path / "shared" / "all.csv"
+    if there:
+        target.write_text("old")
+    link = tmp_path / "out.tsv"
+    link.symlink_to(target)
+    assert run("predict", model, table, "-o", link).code == 0
+    assert link.is_symlink()
+    assert read(target, delimiter="\t")[0] == ["smiles", "length", "odd", "status", "reason"]
+    assert list(target.parent.iterdir()) == [target]
 
 
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(model, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,6 +138,8 @@ def test_a_column_of_zeros_alone_is_told_how_to_be_a_regression(tmp_path):
     done = run(*common, "--task", "regression")
     assert done.code == 0
     assert "warning: target 'amount' has the same value, 0, in all 16 training rows" in done.err
+    assert run("predict", tmp_path / "model", table, "-o", tmp_path / "out.csv").code == 0
+    assert all(line.split(",")[2] == "0" for line in (tmp_path / "out.csv").read_text().splitlines()[1:])
 
 
 def test_the_bundled_set_brings_its_columns_and_its_published_split(tmp_path):
@@ -179,6 +182,8 @@ def test_bad_rows_are_left_out_and_said_or_fail_before_work_starts(table, tmp_pa
         (["--target-column", "length", "--dataset", "solubility"], 2, "DATA and --dataset exclude each other"),
         (["--target-column", "length", "--heads", "3"], 2, "multiple of heads"),
         (["--target-column", "length", "--epochs", "0"], 2, "epochs must be at least 1, got 0"),
+        (["--target-column", "length", "--batch-size", "9" * 20], 2, "--batch-size must be between 1 and 2147483647"),
+        (["--target-column", "length", "--channels", "9" * 12], 2, "--channels must be between 1 and 16384"),
         (["--target-column", "length", "--seed", "-1"], 2, "seed must be at least 0, got -1"),
         (["--target-column", "length", "--seed", str(2**32)], 2, "seed must be between 0 and 4294967295"),
         (["--target-column", "length", "--learning-rate", "nan"], 2, "--learning-rate must be at least 0 and finite"),
@@ -247,6 +252,49 @@ def test_an_output_that_is_no_model_folder_is_refused_before_training(table, tmp
     assert "epoch" not in done.err
 
 
+def test_a_name_too_long_for_a_model_is_refused_before_training(table, tmp_path):
+    done = run("train", table, "--target-column", "length", "-o", tmp_path / ("x" * 249), *SMALL)
+    assert done.code == 1
+    assert "cannot be written: File name too long; name another place" in done.err
+    assert "rows used" not in done.err
+    assert list(tmp_path.iterdir()) == [table]
+
+
+@pytest.mark.parametrize("content", ["nothing", "a model"])
+def test_the_folder_one_stands_in_becomes_the_model_and_checkpoints_stay_beside_it(
+    table, tmp_path, monkeypatch, content
+):
+    here = tmp_path / "here"
+    here.mkdir()
+    common = ("train", table, "--target-column", "length", *SMALL)
+    if content == "a model":
+        assert run(*common, "--ensemble", 2, "-o", here).code == 0
+    monkeypatch.chdir(here)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(fit, "_scores", interrupted)
+        done = run(*common, "-o", ".")
+    assert done.code == 130
+    assert f"the same command with --resume goes on from {here}.partial" in done.err
+    assert [path.name for path in Path(f"{here}.partial").iterdir()] == ["checkpoint-0.safetensors"]
+    assert len(list(here.iterdir())) == (3 if content == "a model" else 0)
+    assert run(*common, "-o", ".", "--resume").code == 0
+    assert sorted(path.name for path in here.iterdir()) == ["model.json", "weights-0.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "lengths.csv"]
+
+
+def test_the_folder_one_stands_in_is_left_alone_where_it_holds_other_files(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("train", table, "--target-column", "length", "-o", ".", *SMALL)
+    assert done.code == 1
+    assert ". holds 'lengths.csv', which no model folder does, so it is left alone; name another place" in done.err
+    assert list(tmp_path.iterdir()) == [table]
+    assert not Path(f"{tmp_path}.partial").exists()
+
+
 def test_a_table_without_a_smiles_column_lists_its_columns(tmp_path):
     table = write_table(tmp_path / "t.csv", [("Drug", "Y"), ("C", 1)])
     done = run("train", table, "--target-column", "Y", "-o", tmp_path / "model")
@@ -296,6 +344,10 @@ def test_resuming_with_other_settings_is_refused_and_starting_over_is_not(table,
     done = run(*common, "--resume", "--learning-rate", "0.01")
     assert done.code == 1
     assert "settings.learning_rate was 0.001 and is now 0.01" in done.err
+    table.write_text(table.read_text().replace(",7,", ",8,"))
+    done = run(*common, "--resume")
+    assert done.code == 1
+    assert "another run: the data are not the same (targets of the training set" in done.err
     assert run(*common, "--learning-rate", "0.01").code == 0
     assert json.loads((tmp_path / "model" / "model.json").read_text())["training"]["training"]["learning_rate"] == 0.01
 

@@ -39,6 +39,10 @@ def rows_of(table):
         (b"smiles,y\r\nCCO,1\r\n", ("smiles", "y")),
         (b"smiles,y\rCCO,1\r", ("smiles", "y")),
         (b"smiles,y\nCCO,1", ("smiles", "y")),
+        (b"\xef\xbb\xbf\xef\xbb\xbfsmiles,y\nCCO,1\n", ("smiles", "y")),
+        (b"smiles,y,,\nCCO,1,,\n", ("smiles", "y")),
+        (b"smiles,y, \nCCO,1, \n", ("smiles", "y")),
+        (b"smiles,y,,\nCCO,1\n", ("smiles", "y")),  # Excel forgets some
         (b",y\nCCO,1", ("", "y")),  # as pandas writes an index
     ],
 )
@@ -47,6 +51,17 @@ def test_the_header_is_found(text, names):
     assert table.names == names
     assert rows_of(table) == [["CCO", "1"]]
     assert table.lines == (2,)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", [";", "|", "\t", "^"])
+def test_a_first_line_that_says_the_delimiter_is_believed(mark, end):
+    table = table_of(end.join(["\ufeffsep=" + mark, f"smiles{mark}y, z", f"C{mark}1,5", f"CC{mark}2,5"]))
+    assert (table.names, table.delimiter, table.lines) == (("smiles", "y, z"), mark, (3, 4))
+
+
+def test_a_column_may_be_named_as_if_it_said_a_delimiter():
+    assert table_of("sep=;,y\nC,1\n").names == ("sep=;", "y")
 
 
 def test_quoted_cells_and_untouched_columns():
@@ -200,6 +215,10 @@ def test_a_column_that_is_not_there(asked, words):
             b"smiles,y, smiles\nC,1,C\n",
             "molecules.csv: columns 1 and 3 are both named 'smiles'; give each its own",
         ),
+        (b",\n,\n", "molecules.csv: columns 1 and 2 are both named ''; give each its own name."),
+        (b"smiles,y,,\nC,1,,\nCC,,\nC\n", "molecules.csv, row 3 (line 4) has 1 cells but the header names 2 columns"),
+        (b"sep=;\n", "molecules.csv is empty; a table begins with a line that names its columns."),
+        (b"sep=;\nsmiles;y\nC;1\nCC\n", "molecules.csv, row 2 (line 4) has 1 cells but the header names 2 columns"),
         (b"smiles,,\nC,1,C\n", "molecules.csv: columns 2 and 3 are both named ''; give each its own name."),
         (
             b'smiles,y\nC,1\n"CC,2\nCCC,3\n',

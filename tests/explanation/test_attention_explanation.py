@@ -1,5 +1,7 @@
 """What a model attended to: lined up with atoms and bonds, summing to 1, drawn."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -83,9 +85,34 @@ def test_refusals(model, tmp_path):
     (tmp_path / "folder.svg").mkdir()
     with pytest.raises(SettingError, match=r"folder\.svg is a folder; name a file to write"):
         explanation.draw(tmp_path / "folder.svg")
-    with pytest.raises(SettingError, match="size must be at least 1, got 0"):
-        explanation.draw(tmp_path / "molecule.png", size=(0, 0))
     assert [path.name for path in tmp_path.iterdir()] == ["folder.svg"]
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        ((0, 420), "size must be at least 1, got 0"),
+        ((520, -1), "size must be at least 1, got -1"),
+        ((520, 2**31), "size must be between 1 and 10000, got 2147483648"),
+        ((520.0, 420), "size must be a whole number, got 520.0"),
+        ("ab", "size must be a whole number, got 'a'"),
+        (520, "size must be width and height in pixels, such as (520, 420), got 520"),
+        ((520,), "size must be width and height in pixels, such as (520, 420), got (520,)"),
+        ((1, 2, 3), "size must be width and height in pixels, such as (520, 420), got (1, 2, 3)"),
+        (None, "size must be width and height in pixels, such as (520, 420), got None"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["molecule.svg", "molecule.png"])
+def test_a_size_that_no_picture_has_is_refused(model, size, message, name, tmp_path):
+    with pytest.raises(SettingError, match=re.escape(message)):
+        ga.explain(model, "CCO").draw(tmp_path / name, size=size)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_size_may_be_a_pair_of_numpy(model, tmp_path):
+    ga.explain(model, "CCO").draw(tmp_path / "molecule.svg", size=np.array([300, 200]))
+    assert "width='300px' height='200px'" in (tmp_path / "molecule.svg").read_text()
 
 
 def test_a_model_folder_is_explained_by_its_path(model, tmp_path):

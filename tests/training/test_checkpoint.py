@@ -32,11 +32,11 @@ def path(tmp_path):
 
 
 def rewritten(path, **metadata):
-    """The same file with other words in its metadata."""
+    """The same file with other words in its metadata; None takes an entry out."""
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
         kept = file.metadata()
-    path.write_bytes(save(tensors, kept | metadata))
+    path.write_bytes(save(tensors, {name: text for name, text in (kept | metadata).items() if text is not None}))
     return path
 
 
@@ -101,6 +101,34 @@ def test_another_format_version_is_refused(path):
     with pytest.raises(
         TrainingError, match=r"checkpoint format version 7, written by graphattn 3\.1\.4; .* reads versio"
     ):
+        read_checkpoint(path, IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "why"),
+    [
+        ("identity", None, "'identity'"),
+        ("identity", '{"settings.seed": ', "Expecting value"),
+        ("identity", "[1]", "it is no dict"),
+        ("history", None, "'history'"),
+        ("history", "[" * 100_000, "maximum recursion depth|[Tt]oo many nested"),
+        ("history", "7", "it is no list"),
+        ("history", "[7]", "must be a mapping"),
+        ("history", '[{"epoch": 1}]', "missing 4 required"),
+    ],
+)
+def test_a_damaged_entry_is_refused_by_name(path, name, entry, why):
+    rewritten(path, **{name: entry})
+    words = (
+        rf"run\.safetensors is damaged: its entry '{name}' is missing or cannot be read \(.*({why}).*\)\. Remove it,"
+    )
+    with pytest.raises(TrainingError, match=words):
+        read_checkpoint(path, IDENTITY)
+
+
+def test_a_version_that_is_not_there_is_refused(path):
+    rewritten(path, format_version=None, library_version=None)
+    with pytest.raises(TrainingError, match="has checkpoint format version None, written by graphattn None; this is"):
         read_checkpoint(path, IDENTITY)
 
 

@@ -10,6 +10,7 @@ from graphattn.training.config import TrainingConfig
 from graphattn.training.identity import differences, run_identity
 
 TRAIN, VALID = toy_dataset(5), toy_dataset(3, seed=1)
+EVERYTHING = "graphs, targets, nodes, edges"
 
 
 def identity(network=None, train=TRAIN, valid=VALID, task="regression", details=None, **settings):
@@ -44,11 +45,18 @@ def test_the_same_run_is_the_same_whatever_the_weights_and_the_memory():
         ({"epochs": 7, "seed": 1}, ["settings.epochs", "settings.seed"]),
         (
             {"train": TRAIN.subset([0, 1, 2, 4, 3])},
-            ["training set.targets", "training set.nodes", "training set.edges"],
+            ["the data are not the same (targets, nodes, edges of the training set)"],
         ),
-        ({"train": with_targets(TRAIN, 4, 0.123)}, ["training set.targets"]),
-        ({"valid": with_targets(VALID, 0, torch.nan)}, ["validation set.targets"]),
-        ({"train": with_code(TRAIN, 3, 11)}, ["training set.nodes"]),
+        ({"train": with_targets(TRAIN, 4, 0.123)}, ["the data are not the same (targets of the training set)"]),
+        ({"valid": with_targets(VALID, 0, torch.nan)}, ["the data are not the same (targets of the validation set)"]),
+        ({"train": with_code(TRAIN, 3, 11)}, ["the data are not the same (nodes of the training set)"]),
+        (
+            {"learning_rate": 0.5, "train": TRAIN.subset([0, 1]), "valid": VALID.subset([1])},
+            [
+                "settings.learning_rate",
+                f"the data are not the same ({EVERYTHING} of the training set; {EVERYTHING} of the validation set)",
+            ],
+        ),
         ({"details": {"network": {"dropout": 0.2}}}, ["details.network.dropout"]),
         ({"network": toy_network(targets=3)}, ["network.head.weight", "network.head.bias"]),
     ],

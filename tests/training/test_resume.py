@@ -143,8 +143,8 @@ def test_not_resuming_starts_over_and_replaces_the_file(unfinished):
     [
         ({"config": replace(CONFIG, epochs=7)}, "settings.epochs was 6 and is now 7"),
         ({"config": replace(CONFIG, loss="mae")}, "settings.loss was 'auto' and is now 'mae'"),
-        ({"train_set": toy_dataset(41)}, "training set.graphs was 40 and is now 41"),
-        ({"valid_set": toy_dataset(12, seed=2)}, "validation set.targets was '[0-9a-f]{64}' and is now"),
+        ({"train_set": toy_dataset(41)}, r"the data are not the same \(graphs, targets, nodes, edges of the tr"),
+        ({"valid_set": toy_dataset(12, seed=2)}, r"the data are not the same \([a-z, ]+ of the validation set\)\. "),
         (
             {"network": toy_network(channels=8, batch_norm=True)},
             r"embedding.weight was 'float32 \[10, 16\]' and is now",
@@ -171,6 +171,13 @@ def test_a_truncated_checkpoint_is_refused(unfinished):
     unfinished.write_bytes(unfinished.read_bytes()[:-9])
     with pytest.raises(TrainingError, match=r"run\.safetensors cannot be read as a checkpoint .* it is truncated"):
         run(unfinished, resume=True)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_folder_in_place_of_the_checkpoint_is_refused_before_training(tmp_path, resume):
+    words = rf"{tmp_path} is a folder, so no checkpoint can be there; remove it, or name a file\."
+    with pytest.raises(TrainingError, match=words):
+        run(tmp_path, resume=resume, progress=StopAfter(0))
 
 
 def test_resuming_from_nowhere_is_refused():

@@ -30,6 +30,11 @@ def test_a_run_counts_steps_over_all_epochs():
     assert schedule == WarmupCosine(peak=1.0, warmup_steps=6, total_steps=40)
 
 
+def test_warm_up_without_end_is_half_the_run():
+    schedule = WarmupCosine.for_run(peak=1.0, warmup_epochs=1e308, epochs=10, steps_per_epoch=4)
+    assert schedule == WarmupCosine(peak=1.0, warmup_steps=20, total_steps=40)
+
+
 @pytest.mark.parametrize(("epochs", "steps", "warmup_steps"), [(1, 7, 3), (2, 7, 7), (1, 1, 0), (100, 7, 35)])
 def test_warm_up_takes_at_most_half_of_a_short_run(epochs, steps, warmup_steps):
     schedule = WarmupCosine.for_run(peak=1.0, warmup_epochs=5.0, epochs=epochs, steps_per_epoch=steps)
