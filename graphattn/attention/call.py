@@ -7,7 +7,7 @@ widths per head of key and value.
 from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from graphattn.adjacency import Adjacency
@@ -98,10 +98,14 @@ class AttentionCall:
 def is_plain(tensor: Tensor) -> bool:
     """Whether a kernel may read the memory of ``tensor`` and differentiate backward.
 
-    Not while ``torch.compile`` traces, not under the transforms of ``torch.func``, whose tensors have no memory of
-    their own, and not in forward-mode differentiation.
+    Not while ``torch.compile`` or ``torch.jit`` trace, not under the transforms of ``torch.func`` and in other tensors
+    that have no memory of their own, and not in forward-mode differentiation.
     """
-    if torch.compiler.is_compiling() or forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
+    if type(tensor) not in (Tensor, nn.Parameter):
+        return False
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return False
+    if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
         return False
     try:
         tensor.data_ptr()

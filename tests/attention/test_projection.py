@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.nn import functional
 
 from graphattn.attention import projection
@@ -101,6 +102,16 @@ def test_forward_mode_differentiation_is_pytorchs(calls):
         out = linear(torch.autograd.forward_ad.make_dual(x, torch.ones_like(x)), weight, bias)
         tangent = torch.autograd.forward_ad.unpack_dual(out).tangent
     torch.testing.assert_close(tangent, torch.ones_like(x) @ weight.T)
+    assert calls == []
+
+
+def test_traced_and_fake_tensors_are_pytorchs(calls):
+    x, weight, bias = (tensor.detach() for tensor in operands())
+    traced = torch.jit.trace(lambda rows: linear(rows, weight, bias), x)
+    torch.testing.assert_close(traced(2 * x), functional.linear(2 * x, weight, bias))
+    with FakeTensorMode() as mode:
+        fake = linear(*(mode.from_tensor(tensor) for tensor in (x, weight, bias)))
+    assert fake.shape == (ROWS, OUT)
     assert calls == []
 
 

@@ -1,0 +1,30 @@
+"""The scripts behind single decisions run, check what they time, and print what was decided."""
+
+import crossover
+import projection
+import pytest
+import torch
+
+from graphattn.attention.projection import is_worthwhile
+
+
+def test_the_crossover_prints_both_backends_and_what_auto_takes(capsys):
+    crossover.main(["--rounds", "2", "--widths", "32", "--densities", "1", "0.25", "--largest", "64"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
+    assert [(line[0], line[1], line[3], line[-1]) for line in lines] == [
+        ("64", "24", "1.00", "fused_cpu"),
+        ("64", "24", "0.25", "fused_cpu"),
+        ("1", "64", "1.00", "dense"),
+        ("1", "64", "0.25", "fused_cpu"),
+    ]
+    assert all(float(number) > 0 for line in lines for number in line[4:7])
+
+
+def test_the_projection_prints_three_products_of_each_size(capsys):
+    if not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        pytest.skip("this PyTorch has no oneDNN")
+    projection.main(["--rounds", "2", "--rows", "8", "300", "--widths", "64"])
+    lines = capsys.readouterr().out.splitlines()[3:-1]
+    assert [line[15:27].strip() for line in lines] == ["forward", "to vectors", "to weights"] * 2
+    large = "oneDNN" if is_worthwhile(300 * 64 * 192) else "default"
+    assert [line.split()[-1] for line in lines] == ["default"] * 3 + [large] * 3
