@@ -103,7 +103,7 @@ def is_plain(tensor: Tensor) -> bool:
     """
     if type(tensor) not in (Tensor, nn.Parameter):
         return False
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return False
     if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
         return False

@@ -52,14 +52,14 @@ def onednn_is_faster() -> bool:
 
 def _is_for_onednn(x: Tensor, weight: Tensor) -> bool:
     return (
-        x.ndim == 2
+        is_plain(x)
+        and is_plain(weight)
+        and x.ndim == 2
         and x.shape[1] == weight.shape[1]
         and x.dtype == weight.dtype == torch.float32
         and x.device.type == weight.device.type == "cpu"
         and is_worthwhile(x.numel() * len(weight))
         and not torch.is_autocast_enabled("cpu")
-        and is_plain(x)
-        and is_plain(weight)
     )
 
 
