@@ -145,7 +145,7 @@ def test_a_score_of_ones_own_works_in_every_backend_that_calls_it():
         (
             {"backend": "fast"},
             BackendError,
-            "there is no backend 'fast'; there are auto, .*sparse.*, dense, definition",
+            "there is no backend 'fast'; there are auto, dense, fused_cpu, sparse, fused_gpu, definition",
         ),
     ],
 )

@@ -1,7 +1,6 @@
 """The fused kernels as one differentiable function of PyTorch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,91 +12,23 @@ from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.fused_cpu import kernels
 from graphattn.attention.backends.fused_cpu.library import kernel_for
 from graphattn.attention.backends.fused_cpu.team import run_on_threads
+from graphattn.attention.backends.plan import Inputs, Plan
 from graphattn.attention.backends.sparse import Sparse
-from graphattn.attention.call import AttentionCall, ByType, EdgeTerms, PerEdge
-from graphattn.attention.normalizers import Normalizer
-from graphattn.attention.scores import Additive, DotProduct
-from graphattn.errors import SettingError
+from graphattn.attention.call import AttentionCall
+from graphattn.attention.scores import DotProduct
 
 BLOCK_BYTES = 512  # of the heads that a kernel takes at a time: 8 registers of AVX-512, a quarter of what there is
 IN_ROWS = {"QUERY", "KEY", "VALUE", "GRAD_QUERY", "GRAD_KEY", "GRAD_VALUE"}  # may be columns of a wider matrix
 LARGEST_TABLES = 2**22  # numbers in the tables of all tasks together
 
-# query, key, value (None: the key), terms of key and value (None: none, or those of the key), bias, vector of the score
-Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor | None, Tensor | None, Tensor | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What a call is besides its numbers."""
-
-    adjacency: Adjacency
-    score: DotProduct | Additive  # without its vector
-    normalizer: Normalizer
-    key_kind: Tensor | None  # (E,) int64 where a term is by type
-    value_kind: Tensor | None
-    bias_kind: Tensor | None
-    value_reads_key_term: bool  # one table serves key and value
-    dropout: float
-    seed: Tensor | None
-
-    def call(self, inputs: Inputs) -> AttentionCall:
-        """The call that this and its numbers are."""
-        query, key, value, key_term, value_term, bias, vector = inputs
-        if self.value_reads_key_term:
-            value_term = key_term
-        return AttentionCall(
-            query,
-            key,
-            key if value is None else value,
-            self.adjacency,
-            replace(self.score, vector=vector) if isinstance(self.score, Additive) else self.score,
-            self.normalizer,
-            _term(bias, self.bias_kind),
-            EdgeTerms(_term(key_term, self.key_kind), _term(value_term, self.value_kind)),
-            self.dropout,
-            self.seed,
-        )
-
 
 def fused_attention(call: AttentionCall) -> Tensor:
     """(R, H, Dv), in the query's dtype. Widths between powers of two are filled up with zeros."""
     dtype, width = call.compute_dtype(), call.value.shape[-1]
-    assert isinstance(call.score, DotProduct | Additive)
-    score: DotProduct | Additive
-    vector: Tensor | None = None
-    if isinstance(call.score, DotProduct):
-        score = DotProduct(call.score.factor(call.query.shape[-1]))
-    else:
-        score, vector = replace(call.score, vector=None), call.score.vector
-        if vector is not None:
-            vector = vector.expand(call.query.shape[1:])  # one for all heads may be given
-    if call.dropout and call.seed is None:
-        raise SettingError("dropout needs a seed that decides which weights drop.")
-    key_term, value_term = _table(call.edges.key), _table(call.edges.value)
-    plan = Plan(
-        adjacency=call.adjacency,
-        score=score,
-        normalizer=call.normalizer,
-        key_kind=_kind(call.edges.key),
-        value_kind=_kind(call.edges.value),
-        bias_kind=_kind(call.bias),
-        value_reads_key_term=(
-            value_term is not None
-            and value_term is key_term
-            and isinstance(call.edges.key, ByType) == isinstance(call.edges.value, ByType)
-        ),
-        dropout=call.dropout,
-        seed=call.seed,
-    )
-    bias = _table(call.bias)
+    plan, (*wide, bias, vector) = Plan.of(call)
     out: Tensor = _FusedAttention.apply(  # type: ignore[no-untyped-call]
         plan,
-        _fitted(call.query, dtype),
-        _fitted(call.key, dtype),
-        None if call.value is call.key else _fitted(call.value, dtype),
-        _fitted(key_term, dtype),
-        None if plan.value_reads_key_term else _fitted(value_term, dtype),
+        *(_fitted(tensor, dtype) for tensor in wide),
         None if bias is None else bias.to(dtype),
         _fitted(vector, dtype),
     )[0]
@@ -141,7 +72,7 @@ class _Sweep:
         adjacency, score = plan.adjacency, plan.score
         query, key = _in_rows(query), _in_rows(key)
         value = key if value is None else _in_rows(value)
-        if plan.value_reads_key_term:
+        if plan.one_term:
             value_term = key_term
         receivers, self.heads, self.key_width = query.shape
         self.value_width = value.shape[-1]
@@ -235,7 +166,7 @@ class _Sweep:
         self.point(SLOT=adjacency.transpose_slots)
         self.run(kernels.SENDERS, adjacency.transpose)
         totals = [None if table is None else _total(table) for table in tables]
-        if plan.value_reads_key_term:
+        if plan.one_term:
             totals[1] = None
         return grad_query, grad_key, None if tied else grad_value, *totals
 
@@ -259,7 +190,7 @@ class _Sweep:
         for name, (table, is_shared) in given.items():
             if table is None:
                 continue
-            if name == "VALUE_TERM" and plan.value_reads_key_term:
+            if name == "VALUE_TERM" and plan.one_term:
                 made[name] = made["KEY_TERM"]
             else:
                 made[name] = table.new_zeros(len(runs) - 1 if is_shared else 1, *table.shape)
@@ -315,15 +246,3 @@ def _together(tensors: Sequence[Tensor]) -> list[Tensor]:
 def _total(tables: Tensor) -> Tensor:
     """The sum over tasks, in their order."""
     return tables[0] if len(tables) == 1 else torch.from_numpy(np.add.reduce(tables.numpy(), axis=0))
-
-
-def _table(terms: PerEdge | None) -> Tensor | None:
-    return terms.table if isinstance(terms, ByType) else terms
-
-
-def _kind(terms: PerEdge | None) -> Tensor | None:
-    return terms.kind.long() if isinstance(terms, ByType) else None
-
-
-def _term(table: Tensor | None, kind: Tensor | None) -> PerEdge | None:
-    return table if table is None or kind is None else ByType(table, kind)

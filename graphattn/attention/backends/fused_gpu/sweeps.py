@@ -1,7 +1,6 @@
 """The sweeps of one call: which arguments the Triton kernels get, how the work is cut, what the gradients are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -9,9 +8,8 @@ from torch import Tensor
 
 from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.fused_gpu import kernels
-from graphattn.attention.call import AttentionCall, ByType, EdgeTerms, PerEdge
-from graphattn.attention.normalizers import Normalizer
-from graphattn.attention.scores import Additive, DotProduct
+from graphattn.attention.backends.plan import Inputs, Plan
+from graphattn.attention.scores import Additive
 
 ROW_BLOCK = 256  # channels of a row that one program takes; more heads than fit are shared over programs
 ENTRY_BLOCK = 4  # entries that it takes at a time: most atoms have no more, so they wait for memory once
@@ -20,53 +18,12 @@ WARP_SHARE = 256  # of those numbers for a warp, 8 in each lane
 GROUP_PARTS = 1024  # programs that share what many rows add to; how they share it follows from sizes only
 PART_ENTRIES = 64  # and none takes less than this
 
-# query, key, value (None: the key is the value), terms of key and value (None: the key's is the value's), bias, vector
-Inputs = Sequence[Tensor | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What a call is besides its numbers."""
-
-    adjacency: Adjacency
-    score: DotProduct | Additive  # without its vector
-    normalizer: Normalizer
-    key_kind: Tensor | None  # (E,) where a term is by type
-    value_kind: Tensor | None
-    bias_kind: Tensor | None
-    one_term: bool  # one table serves key and value
-    dropout: float
-    seed: Tensor | None
-
-    def call(self, inputs: Inputs) -> AttentionCall:
-        """The call that this and its numbers are."""
-        query, key, value, key_term, value_term, bias, vector = inputs
-        assert query is not None
-        assert key is not None
-        terms = EdgeTerms(
-            _term(key_term, self.key_kind), _term(key_term if self.one_term else value_term, self.value_kind)
-        )
-        return AttentionCall(
-            query=query,
-            key=key,
-            value=key if value is None else value,
-            adjacency=self.adjacency,
-            score=replace(self.score, vector=vector) if isinstance(self.score, Additive) else self.score,
-            normalizer=self.normalizer,
-            bias=_term(bias, self.bias_kind),
-            edges=terms,
-            dropout=self.dropout,
-            seed=self.seed,
-        )
-
 
 class Sweeps:
     """The arguments that the kernels share, for one call."""
 
     def __init__(self, plan: Plan, inputs: Inputs) -> None:
         query, key, value, key_term, value_term, bias, vector = inputs
-        assert query is not None
-        assert key is not None
         self.plan, adjacency, score = plan, plan.adjacency, plan.score
         self.query, self.key = _in_rows(query), _in_rows(key)
         self.tied = value is None
@@ -326,7 +283,3 @@ def _strided(name: str, rows: Tensor) -> dict[str, Any]:
 
 def _empty_like(tensor: Tensor) -> Tensor:
     return torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
-
-
-def _term(table: Tensor | None, kind: Tensor | None) -> PerEdge | None:
-    return table if table is None or kind is None else ByType(table, kind)
