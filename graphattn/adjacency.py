@@ -275,7 +275,11 @@ class Adjacency:
     def keep(self, name: str, view: Callable[["Adjacency"], View]) -> View:
         """``view(self)``, computed at the first call with this name and kept with the adjacency."""
         if name not in self._kept:
-            self._kept[name] = view(self)
+            if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
+                self._kept[name] = view(self)
+            else:
+                with torch.inference_mode(mode=False):  # what is made in that mode cannot serve a training later
+                    self._kept[name] = view(self)
         return cast("View", self._kept[name])
 
     def row(self, receiver: int) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 
 from graphattn.adjacency import Adjacency, as_adjacency
+from graphattn.attention.attend import masked_attention
 from graphattn.errors import GraphError, ShapeError
 
 
@@ -132,3 +133,13 @@ def test_an_adjacency_of_other_sizes_is_refused():
     assert as_adjacency(adjacency, num_senders=3, num_receivers=3) is adjacency
     with pytest.raises(ShapeError, match="has 3 senders and 3 receivers, but there are 4 and 4 vectors"):
         as_adjacency(adjacency, num_senders=4, num_receivers=4)
+
+
+@pytest.mark.parametrize("backend", ["sparse", "fused_cpu", "dense"])
+def test_views_kept_in_inference_mode_serve_a_training_later(backend):
+    adjacency = Adjacency.from_edge_index(torch.tensor([[0, 1, 2], [1, 2, 3]]), 4)
+    x = torch.ones(4, 2, 3, requires_grad=True)
+    with torch.inference_mode():
+        masked_attention(x, x, x, adjacency, backend=backend)
+    masked_attention(x, x, x, adjacency, backend=backend).sum().backward()
+    assert x.grad is not None
