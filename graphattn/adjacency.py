@@ -232,15 +232,10 @@ class Adjacency:
         return receivers, senders
 
     @_computed_once
-    def density(self) -> float:
-        """Share of all pairs that may attend, where every graph is padded to the largest; 0 where there are none."""
-        pairs = self.num_graphs * self.largest[0] * self.largest[1]
-        return self.num_entries / pairs if pairs else 0.0
-
-    @_computed_once
     def is_complete(self) -> bool:
         """Whether every receiver sees every sender of its graph, once, and all graphs are of one size."""
-        return self.density == 1 and not self.has_parallel_edges
+        pairs = self.num_graphs * self.largest[0] * self.largest[1]
+        return 0 < self.num_entries == pairs and not self.has_parallel_edges
 
     @_computed_once
     def transpose_slots(self) -> Tensor:
@@ -368,7 +363,7 @@ def _check_ends(ends: Tensor, count: int, role: str) -> None:
 def _boundaries(ptr: Tensor | None, count: int, name: str, device: torch.device) -> Tensor:
     if ptr is None:
         return torch.tensor([0, count], device=device)
-    bounds = ptr.long().to(device)
+    bounds = ptr.long().to(device).clone()  # the caller may use his again
     if (
         bounds.ndim != 1
         or len(bounds) < 1

@@ -70,6 +70,11 @@ class AttentionCall:
                 f"value has shape {tuple(self.value.shape)}, but the adjacency has {senders} senders and the query "
                 f"{heads} heads; value must be (senders, heads, width)."
             )
+        if min(heads, width, self.value.shape[-1]) < 1:
+            raise ShapeError(
+                f"query has shape {tuple(self.query.shape)} and value {tuple(self.value.shape)}; "
+                "there must be at least one head, and one channel in it."
+            )
         if self.normalizer not in NORMALIZERS:
             raise SettingError(f"normalizer must be 'softmax' or 'relu', got {self.normalizer!r}.")
         if not 0 <= self.dropout < 1:
@@ -101,7 +106,7 @@ def is_plain(tensor: Tensor) -> bool:
     Not while ``torch.compile`` or ``torch.jit`` trace, not under the transforms of ``torch.func`` and in other tensors
     that have no memory of their own, and not in forward-mode differentiation.
     """
-    if type(tensor) not in (Tensor, nn.Parameter):
+    if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_neg():  # numbers whose sign is still to be turned
         return False
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return False
@@ -142,8 +147,13 @@ def dropout_factor(call: AttentionCall) -> Tensor:
     entries = torch.arange(call.adjacency.num_entries, device=call.query.device)
     heads = torch.arange(call.heads, device=call.query.device)
     mixed = _mix(_mix(entries[:, None] * call.heads + heads) ^ (call.seed & 0xFFFFFFFF))
-    keep = mixed >= round(call.dropout * 2**32)
+    keep = mixed >= drop_below(call.dropout)
     return keep.to(call.compute_dtype()) / (1 - call.dropout)
+
+
+def drop_below(dropout: float) -> int:
+    """A weight drops where its random word is below this."""
+    return min(round(dropout * 2**32), 2**32 - 1)
 
 
 def _mix(word: Tensor) -> Tensor:
@@ -161,6 +171,8 @@ def _check_per_edge(name: str, terms: PerEdge | None, adjacency: Adjacency, shap
         raise ShapeError(
             f"{name} has {len(terms)} rows but the adjacency has {adjacency.num_edges} edges; pass one row per edge."
         )
+    if isinstance(terms, ByType) and terms.kind.ndim != 1:
+        raise ShapeError(f"{name} has kinds of edge of shape {tuple(terms.kind.shape)}; pass one kind per edge, (E,).")
     if table.shape[1:] != shape:
         raise ShapeError(f"{name} has rows of shape {tuple(table.shape[1:])}, but heads and widths here want {shape}.")
     if isinstance(terms, ByType) and terms.kind.is_floating_point():

@@ -1,9 +1,9 @@
 """The matrix product of a layer, by the faster of the two libraries that PyTorch brings along.
 
 On x86, PyTorch gives products in float32 to MKL, and MKL runs its AVX2 code on processors that are not Intel's. oneDNN
-takes AVX-512 wherever it is: twice as fast on an AMD Zen 5, forward and backward, from about a million multiplications
-on (``benchmarks/projection.py``). PyTorch has no public door to it for dense tensors; where the one used here is
-missing, PyTorch's own choice is taken.
+takes AVX-512 wherever it is: twice as fast on an AMD Zen 5, forward and backward, for products of more than two million
+multiplications (``benchmarks/projection.py``). PyTorch has no public door to it for dense tensors; where the one used
+here is missing, PyTorch's own choice is taken.
 """
 
 import functools

@@ -1,11 +1,14 @@
 """Attention on padded matrices, one (receivers x senders) block per graph, by PyTorch's own kernel where it can."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.sparse import entry_logits
@@ -15,11 +18,11 @@ from graphattn.attention.scores import DotProduct
 
 LARGEST_PADDED = 2**31  # numbers in the largest padded tensor that this backend makes
 
-# Where PyTorch's scaled_dot_product_attention is faster than the fused kernels, forward and backward on one thread of
-# an AMD Zen 5 (benchmarks/crossover.py): with 32 channels a head and more from about 0.5 of all pairs on, twice as
-# fast at complete graphs of 256 vectors; with 8 channels only at complete graphs of 256 vectors and more, and never
-# at graphs of the size of a drug. Every other score, normalizer, dropout and term on the value is faster in the fused.
-WIDE_HEAD, DENSE_ENOUGH, LARGE_GRAPH, LARGE_NARROW_GRAPH = 32, 0.6, 64, 256
+# Where PyTorch's scaled_dot_product_attention was measured to be faster than the fused kernels, forward and backward on
+# an AMD Zen 5 (benchmarks/crossover.py): at complete graphs, with 32 channels a head from 64 vectors on (three times at
+# 1024), with fewer channels only from about 1024 vectors on. With a mask, a score, a normalizer, dropout, a bias or a
+# term on the value the fused kernels are faster, or safer: padded pairs may overflow where no pair of the graph does.
+WIDE_HEAD, LARGE_GRAPH, LARGE_NARROW_GRAPH = 32, 64, 1024
 
 
 class Dense:
@@ -28,7 +31,7 @@ class Dense:
     name = "dense"
 
     def why_not(self, call: AttentionCall) -> str | None:
-        """Parallel edges, non-finite input and too much padding are declined."""
+        """Parallel edges, too much padding, and numbers or scores that may not be finite are declined."""
         adjacency = call.adjacency
         if adjacency.has_parallel_edges:
             return "the adjacency has parallel edges, and a dense matrix has room for one entry per pair"
@@ -39,21 +42,28 @@ class Dense:
             return (
                 f"padding to {receivers} x {senders} in {adjacency.num_graphs} graphs would make {padded:.1e} numbers"
             )
-        for name, tensor in (("query", call.query), ("key", call.key), ("value", call.value)):
-            if not bool(tensor.isfinite().all()):
+        sizes = {name: _largest_number(getattr(call, name)) for name in ("query", "key", "value")}
+        for name, size in sizes.items():
+            if not math.isfinite(size):
                 return f"{name} holds NaN or inf, which a masked-out pair would spread"
+        if isinstance(call.score, DotProduct):
+            width = call.query.shape[-1]
+            score = sizes["query"] * sizes["key"] * width * max(1.0, abs(call.score.factor(width)))
+            if score > torch.finfo(call.compute_dtype()).max:
+                return "a masked-out pair might have a score that overflows, which it would spread"
         return None
 
     def is_fastest(self, call: AttentionCall) -> bool:
-        """Where most pairs of large graphs may attend; how many must depends on the width of a head."""
-        adjacency = call.adjacency
+        """Where all pairs of large graphs may attend, and nothing else is asked for."""
         if not _is_scaled_dot_product(call) or call.bias is not None or call.edges.key is not None:
             return False
-        if not is_plain(call.query):  # counting pairs is a branch on data, which torch.compile cannot trace
+        if not all(is_plain(tensor) for tensor in call.tensors()):  # counting pairs is a branch on data
             return False
-        if call.query.shape[-1] < WIDE_HEAD:
-            return adjacency.largest[0] >= LARGE_NARROW_GRAPH and adjacency.is_complete
-        return adjacency.largest[0] >= LARGE_GRAPH and adjacency.density >= DENSE_ENOUGH
+        width = call.query.shape[-1]
+        if width != call.value.shape[-1] or call.query.dtype != call.compute_dtype():
+            return False
+        large = LARGE_GRAPH if width >= WIDE_HEAD else LARGE_NARROW_GRAPH
+        return min(call.adjacency.largest) >= large and call.adjacency.is_complete
 
     def __call__(self, call: AttentionCall) -> Tensor:
         """(R, H, Dv), in the query's dtype."""
@@ -135,12 +145,39 @@ def _scaled_dot_product(call: AttentionCall, padding: Padding) -> Tensor:
         mask = by_pair if mask is None else by_pair.masked_fill(~mask, -torch.inf)
     query = padding.receivers(call.query.to(dtype))
     key, value = (padding.senders(rows.to(dtype)) for rows in (call.key, call.value))
-    out = functional.scaled_dot_product_attention(
-        query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask, scale=scale
-    )
+    query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+    if is_plain(call.query) and (mask is None or not mask.requires_grad):
+        out: Tensor = _Attention.apply(query, key, value, mask, scale)  # type: ignore[no-untyped-call]
+    else:
+        out = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)
     if alone is not None:
         out = out.masked_fill(alone[:, None], 0)
     return padding.rows(out.transpose(1, 2)).to(call.query.dtype)
+
+
+class _Attention(torch.autograd.Function):
+    """PyTorch's attention, differentiable twice: its fastest kernel on a CPU is not."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+        q, k, v = (each.detach().requires_grad_(each.requires_grad) for each in (query, key, value))
+        with torch.set_grad_enabled(any(ctx.needs_input_grad)):
+            out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+        ctx.save_for_backward(query, key, value, mask)
+        ctx.rows, ctx.out, ctx.scale = (q, k, v), out, scale
+        return out.detach()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, mask = ctx.saved_tensors
+        rows, out = ctx.rows, ctx.out
+        if torch.is_grad_enabled():  # somebody will differentiate the gradient: compute it in a way that can be
+            rows = (q, k, v)
+            with sdpa_kernel(SDPBackend.MATH):
+                out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=ctx.scale)
+        wanted = [each for each, is_wanted in zip(rows, ctx.needs_input_grad, strict=False) if is_wanted]
+        grads = iter(torch.autograd.grad(out, wanted, grad, retain_graph=True, create_graph=torch.is_grad_enabled()))
+        return *(next(grads) if is_wanted else None for is_wanted in ctx.needs_input_grad[:3]), None, None
 
 
 def _spelled_out(call: AttentionCall, padding: Padding) -> Tensor:
@@ -155,6 +192,10 @@ def _spelled_out(call: AttentionCall, padding: Padding) -> Tensor:
         terms = padding.pairs(per_entry(call.edges.value, adjacency).to(dtype))  # (G, Rm, Sm, H, Dv)
         out = out + torch.einsum("grsh,grshd->grhd", weight, terms)
     return padding.rows(out).to(call.query.dtype)
+
+
+def _largest_number(tensor: Tensor) -> float:
+    return float(tensor.detach().abs().amax()) if tensor.numel() else 0.0
 
 
 def _places(ptr: Tensor) -> tuple[Tensor, Tensor]:

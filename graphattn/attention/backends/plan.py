@@ -71,6 +71,12 @@ class Plan:
             vector,
         )
 
+    def indices(self) -> list[Tensor]:
+        """What says where numbers lie: saved for backward, so that PyTorch refuses it if somebody changed one since."""
+        adjacency = self.adjacency
+        found = (adjacency.rowptr, adjacency.col, adjacency.edge_id, self.key_kind, self.value_kind, self.bias_kind)
+        return [each for each in (*found, self.seed) if each is not None and not each.is_inference()]
+
     def call(self, inputs: Inputs) -> AttentionCall:
         """The call that this and its numbers are."""
         query, key, value, key_term, value_term, bias, vector = inputs

@@ -14,7 +14,7 @@ from graphattn.attention.backends.fused_cpu.library import kernel_for
 from graphattn.attention.backends.fused_cpu.team import run_on_threads
 from graphattn.attention.backends.plan import Inputs, Plan
 from graphattn.attention.backends.sparse import Sparse
-from graphattn.attention.call import AttentionCall
+from graphattn.attention.call import AttentionCall, drop_below
 from graphattn.attention.scores import DotProduct
 
 BLOCK_BYTES = 512  # of the heads that a kernel takes at a time: 8 registers of AVX-512, a quarter of what there is
@@ -43,16 +43,17 @@ class _FusedAttention(torch.autograd.Function):
         sweep = _Sweep(plan, inputs)
         sweep.run(kernels.FORWARD, plan.adjacency)
         ctx.plan = plan
-        ctx.save_for_backward(*inputs, sweep.out, sweep.weight)
+        ctx.save_for_backward(*inputs, sweep.out, sweep.weight, *plan.indices())
         ctx.mark_non_differentiable(sweep.weight)
         ctx.set_materialize_grads(False)
         return sweep.out, sweep.weight
 
     @staticmethod
     def backward(ctx: Any, grad_out: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-        inputs, (out, weight) = ctx.saved_tensors[:-2], ctx.saved_tensors[-2:]
         if grad_out is None:
-            return (None,) * (1 + len(inputs))
+            return (None,) * len(ctx.needs_input_grad)
+        saved, count = ctx.saved_tensors, len(ctx.needs_input_grad) - 1
+        inputs, (out, weight) = saved[:count], saved[count : count + 2]
         if torch.is_grad_enabled():  # somebody will differentiate the gradient: compute it in a way that can be
             wanted = ctx.needs_input_grad[1:]
             of = [tensor for tensor, is_wanted in zip(inputs, wanted, strict=True) if is_wanted]
@@ -96,7 +97,7 @@ class _Sweep:
             GRAD_OUT_STRIDE=self.heads * self.value_width,
             SOFTMAX=plan.normalizer == "softmax",
             CONSTANTS=constants.ctypes.data,
-            DROP_BELOW=round(plan.dropout * 2**32),
+            DROP_BELOW=drop_below(plan.dropout),
             SEED=0 if plan.seed is None else int(plan.seed) & 0xFFFFFFFF,
             QUERY_STRIDE=query.stride(0),
             KEY_STRIDE=key.stride(0),

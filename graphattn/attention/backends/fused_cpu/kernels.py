@@ -190,7 +190,7 @@ def forward(a, task, key, value, head, score):
                 logit = with_term(sum_heads(by * seen, head), a[BIAS], a[BIAS_KIND], edge_id[entry], heads, h)
                 store(offset(floats(a[WEIGHT], head), entry * heads + h), logit)
                 top = where(logit > top, logit, top)
-            top = where(top - top == 0.0, top, head)  # 0 where it is infinite
+            top = where(top > -float("inf"), top, head)  # 0 where all are -inf; +inf makes NaN, as everywhere
             total, mixed = head, value
             for start in range(begin, end, SEGMENT):
                 total_here, mixed_here = head, value
@@ -255,7 +255,7 @@ def backward_receivers(a, task, key, value, head, score):
                     at = offset(floats(a[VALUE], value), types.int64(col[entry]) * a[VALUE_STRIDE] + y)
                     seen = with_term(load(at, value), a[VALUE_TERM], a[VALUE_KIND], edge, heads * value_width, y)
                     grad = dropped(sum_heads(grad_out * seen, head), a, number)
-                    grad = weight * (grad - mean) if a[SOFTMAX] else where(weight > 0.0, grad, head)
+                    grad = weight * (grad - mean) if a[SOFTMAX] else where(weight == 0.0, head, grad)
                     store(offset(floats(a[GRAD_LOGIT], head), number), grad)
                     add_to_term(biases if a[GRAD_BIAS] else 0, a[BIAS_KIND], edge, heads, h, grad)
                     if a[GRAD_VALUE_TERM]:

@@ -28,16 +28,16 @@ class _FusedAttention(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         ctx.plan = inputs[0]
-        ctx.save_for_backward(*inputs[1:], *output)
+        ctx.save_for_backward(*inputs[1:], *output, *ctx.plan.indices())
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, grad_out: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
-        inputs, results = ctx.saved_tensors[:-4], ctx.saved_tensors[-4:]
-        wanted = ctx.needs_input_grad[1:]
         if grad_out is None:
             return (None,) * len(ctx.needs_input_grad)
+        saved, wanted = ctx.saved_tensors, ctx.needs_input_grad[1:]
+        inputs, results = saved[: len(wanted)], saved[len(wanted) : len(wanted) + 4]
         if torch.is_grad_enabled():  # somebody will differentiate the gradient: compute it in a way that can be
             of = [tensor for tensor, is_wanted in zip(inputs, wanted, strict=True) if is_wanted]
             out = Sparse()(ctx.plan.call(inputs))

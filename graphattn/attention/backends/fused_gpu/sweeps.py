@@ -9,6 +9,7 @@ from torch import Tensor
 from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.fused_gpu import kernels
 from graphattn.attention.backends.plan import Inputs, Plan
+from graphattn.attention.call import drop_below
 from graphattn.attention.scores import Additive
 
 ROW_BLOCK = 256  # channels of a row that one program takes; more heads than fit are shared over programs
@@ -63,7 +64,7 @@ class Sweeps:
         }
         self.normalizer = {
             "softmax": plan.normalizer == "softmax",
-            "drop_below": round(plan.dropout * 2**32),
+            "drop_below": drop_below(plan.dropout),
             "kept": 1 / (1 - plan.dropout),
         }
 
