@@ -143,3 +143,10 @@ def test_views_kept_in_inference_mode_serve_a_training_later(backend):
         masked_attention(x, x, x, adjacency, backend=backend)
     masked_attention(x, x, x, adjacency, backend=backend).sum().backward()
     assert x.grad is not None
+
+
+def test_boundaries_are_its_own():
+    ptr = torch.tensor([0, 2, 5])
+    adjacency = Adjacency.complete(ptr=ptr)
+    ptr.zero_()
+    assert adjacency.largest == (3, 3)

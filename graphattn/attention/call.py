@@ -106,9 +106,9 @@ def is_plain(tensor: Tensor) -> bool:
     Not while ``torch.compile`` or ``torch.jit`` trace, not under the transforms of ``torch.func`` and in other tensors
     that have no memory of their own, and not in forward-mode differentiation.
     """
-    if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_neg():  # numbers whose sign is still to be turned
-        return False
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+        return False
+    if type(tensor) not in (Tensor, nn.Parameter) or tensor.is_neg():  # numbers whose sign is still to be turned
         return False
     if forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
         return False

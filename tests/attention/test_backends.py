@@ -192,6 +192,21 @@ def test_entries_of_minus_infinity_weigh_nothing_and_a_row_of_them_is_zero(backe
         assert all(result[name].isfinite().all() for name in ("query", "key", "value", "bias"))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # NumPy's, of Triton's interpreter
+@pytest.mark.parametrize("backend", BACKENDS, **ids)
+def test_an_entry_of_plus_infinity_makes_its_row_nan_and_no_other(backend):
+    call = random_call(graph([(0, 1), (2, 1), (1, 0)], 3), dtype=torch.float32)
+    out = backend(replace(call, bias=torch.tensor([[0.0], [torch.inf], [2.0]]).repeat(1, 2)))
+    assert out[1].isnan().all()
+    assert out[[0, 2]].isfinite().all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS, **ids)
+def test_a_dropout_of_nearly_one_drops_everything(backend):
+    call = random_call(AWKWARD_GRAPHS["complete"], dtype=torch.float32, dropout=1 - 1e-12)
+    assert (backend(call) == 0).all()
+
+
 @pytest.mark.parametrize("backend", BACKENDS, **ids)
 def test_a_large_bias_and_large_edge_terms_do_not_overflow_half_precision(backend):
     generator = torch.Generator().manual_seed(0)

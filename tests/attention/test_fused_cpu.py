@@ -292,6 +292,24 @@ def test_gradients_can_be_differentiated(terms):
     assert gradgradcheck(lambda query, key, value: FUSED(replace(call, query=query, key=key, value=value)), inputs)
 
 
+@pytest.mark.parametrize("changed", ["kind", "col", "rowptr", "edge_id"])
+def test_indices_changed_before_backward_are_refused(changed):
+    adjacency = Adjacency.from_edge_index(torch.tensor([[0, 1, 2], [1, 2, 0]]), 3)
+    call = random_call(adjacency, terms="everything by type")
+    out = FUSED(call)
+    (call.edges.key.kind if changed == "kind" else getattr(adjacency, changed)).zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_numbers_whose_sign_is_still_to_be_turned_are_declined():
+    call = random_call(AWKWARD_GRAPHS["star"])
+    turned = torch.complex(call.query.detach(), call.query.detach()).conj().imag
+    assert turned.is_neg()
+    assert FUSED.why_not(replace(call, query=turned)) is not None
+    torch.testing.assert_close(attend(replace(call, query=turned)), FUSED(replace(call, query=-call.query)))
+
+
 def test_torch_func_takes_another_backend():
     call = random_call(AWKWARD_GRAPHS["star"])
 

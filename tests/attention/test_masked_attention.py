@@ -143,6 +143,12 @@ def test_a_score_of_ones_own_works_in_every_backend_that_calls_it():
             "bias has kinds of edge in torch.float32",
         ),
         (
+            {"bias": ByType(torch.ones(3, 2), torch.tensor([[0]]))},
+            ShapeError,
+            r"bias has kinds of edge of shape \(1, 1\); pass one kind per edge",
+        ),
+        ({"value": torch.ones(2, 2, 0)}, ShapeError, r"value \(2, 2, 0\); there must be at least one head"),
+        (
             {"backend": "fast"},
             BackendError,
             "there is no backend 'fast'; there are auto, dense, fused_cpu, sparse, fused_gpu, definition",

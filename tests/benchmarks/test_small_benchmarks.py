@@ -1,6 +1,7 @@
 """The scripts behind single decisions run, check what they time, and print what was decided."""
 
 import crossover
+import edge_features
 import projection
 import pytest
 import torch
@@ -28,3 +29,10 @@ def test_the_projection_prints_three_products_of_each_size(capsys):
     assert [line[15:27].strip() for line in lines] == ["forward", "to vectors", "to weights"] * 2
     large = "oneDNN" if is_worthwhile(300 * 64 * 192) else "default"
     assert [line.split()[-1] for line in lines] == ["default"] * 3 + [large] * 3
+
+
+def test_edge_features_are_timed_beside_kinds_and_pyg(capsys):
+    edge_features.main(["--rounds", "2", "--case", "small-window", "--widths", "16"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
+    assert [line[:2] for line in lines] == [["16", "forward"], ["16", "fwd+bwd"]]
+    assert all(float(number) > 0 for line in lines for number in line[2:])

@@ -19,7 +19,7 @@ from graphattn.attention.scores import DotProduct
 LARGEST_PADDED = 2**31  # numbers in the largest padded tensor that this backend makes
 
 # Where PyTorch's scaled_dot_product_attention was measured to be faster than the fused kernels, forward and backward on
-# an AMD Zen 5 (benchmarks/crossover.py): at complete graphs, with 32 channels a head from 64 vectors on (three times at
+# an AMD Zen 5 (benchmarks/crossover.py): at complete graphs, with 32 channels a head from 64 vectors on (2.8 times at
 # 1024), with fewer channels only from about 1024 vectors on. With a mask, a score, a normalizer, dropout, a bias or a
 # term on the value the fused kernels are faster, or safer: padded pairs may overflow where no pair of the graph does.
 WIDE_HEAD, LARGE_GRAPH, LARGE_NARROW_GRAPH = 32, 64, 1024
