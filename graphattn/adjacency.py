@@ -232,10 +232,15 @@ class Adjacency:
         return receivers, senders
 
     @_computed_once
+    def density(self) -> float:
+        """Entries as a share of all pairs, every graph padded to the largest; 0 where there is no pair."""
+        pairs = self.num_graphs * self.largest[0] * self.largest[1]
+        return self.num_entries / pairs if pairs else 0.0
+
+    @_computed_once
     def is_complete(self) -> bool:
         """Whether every receiver sees every sender of its graph, once, and all graphs are of one size."""
-        pairs = self.num_graphs * self.largest[0] * self.largest[1]
-        return 0 < self.num_entries == pairs and not self.has_parallel_edges
+        return self.density == 1 and not self.has_parallel_edges
 
     @_computed_once
     def transpose_slots(self) -> Tensor:

@@ -25,10 +25,10 @@ def normalize_entries(logits: Tensor, adjacency: Adjacency, normalizer: Normaliz
     index = adjacency.receiver[:, None].expand_as(logits)
     rows = logits.new_full((adjacency.num_receivers, logits.shape[1]), -torch.inf)
     top = rows.scatter_reduce(0, index, logits.detach(), "amax")
-    top = torch.where(top.isfinite(), top, 0)
+    top = torch.where(top == -torch.inf, 0, top)
     exponential = torch.exp(logits - top.gather(0, index))
     total = torch.zeros_like(rows).scatter_add(0, index, exponential)
-    return exponential / torch.where(total > 0, total, 1).gather(0, index)
+    return exponential / torch.where(total == 0, 1, total).gather(0, index)
 
 
 def normalize_senders(logits: Tensor, may_attend: Tensor, normalizer: Normalizer) -> Tensor:
@@ -37,6 +37,6 @@ def normalize_senders(logits: Tensor, may_attend: Tensor, normalizer: Normalizer
         return torch.relu(logits).masked_fill(~may_attend, 0)
     logits = logits.masked_fill(~may_attend, -torch.inf)
     top = logits.detach().amax(-2, keepdim=True)
-    exponential = torch.exp(logits - torch.where(top.isfinite(), top, 0))
+    exponential = torch.exp(logits - torch.where(top == -torch.inf, 0, top))
     total = exponential.sum(-2, keepdim=True)
-    return exponential / torch.where(total > 0, total, 1)
+    return exponential / torch.where(total == 0, 1, total)

@@ -40,6 +40,10 @@ def two_graphs(nodes: int, of_pairs: float = 1.0) -> Adjacency:
         (two_graphs(64), 32, {}, "dense"),
         (two_graphs(63), 32, {}, "fused_cpu"),
         (two_graphs(64, 0.9), 32, {}, "fused_cpu"),
+        (two_graphs(256, 0.7), 64, {}, "dense"),
+        (two_graphs(256, 0.5), 64, {}, "fused_cpu"),
+        (two_graphs(255, 0.7), 64, {}, "fused_cpu"),
+        (two_graphs(1024, 0.7), 16, {}, "fused_cpu"),
         (Adjacency.from_dense(torch.ones(100, 63)), 32, {}, "fused_cpu"),
         (two_graphs(64), 32, {"normalizer": "relu"}, "fused_cpu"),
         (two_graphs(64), 32, {"score": Additive()}, "fused_cpu"),
@@ -122,11 +126,15 @@ def test_torch_func_takes_sparse_whichever_tensor_it_transforms(transformed):
 
 
 def test_a_masked_out_score_that_overflows_is_none_of_dense():
-    call = plain_call(two_graphs(64, 0.9), 32)
+    may_attend = torch.ones(256, 256)
+    may_attend[:, 5] = 0
+    call = plain_call(Adjacency.from_dense(may_attend), 64)
     call.key[5] = 1e38
     call.query[:] *= 1e3
+    assert Dense().is_fastest(call)
     with pytest.raises(BackendError, match="might have a score that overflows"):
         attend(call, "dense")
+    assert attend(call).isfinite().all()
 
 
 def test_completeness_counts_pairs_not_entries():

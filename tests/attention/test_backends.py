@@ -201,6 +201,19 @@ def test_an_entry_of_plus_infinity_makes_its_row_nan_and_no_other(backend):
     assert out[[0, 2]].isfinite().all()
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("backend", OTHERS, **ids)
+@pytest.mark.parametrize("normalizer", ["softmax", "relu"])
+def test_nan_in_a_score_reaches_what_the_definition_lets_it_reach(backend, normalizer):
+    call = random_call(graph([(0, 1), (2, 1), (1, 0)], 3), normalizer=normalizer)
+    call = replace(call, bias=torch.tensor([[0.0], [torch.nan], [2.0]]).double().repeat(1, 2).requires_grad_())
+    if objection := backend.why_not(call):
+        pytest.skip(objection)
+    got, want = (value_and_gradients(each, call) for each in (backend, Definition()))
+    for name, wanted in want.items():
+        torch.testing.assert_close(got[name], wanted, equal_nan=True)
+
+
 @pytest.mark.parametrize("backend", BACKENDS, **ids)
 def test_a_dropout_of_nearly_one_drops_everything(backend):
     call = random_call(AWKWARD_GRAPHS["complete"], dtype=torch.float32, dropout=1 - 1e-12)

@@ -12,17 +12,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.sparse import entry_logits
-from graphattn.attention.call import AttentionCall, dropout_factor, is_plain, per_entry
+from graphattn.attention.call import AttentionCall, ByType, dropout_factor, is_plain, per_entry
 from graphattn.attention.normalizers import normalize_senders
 from graphattn.attention.scores import DotProduct
 
 LARGEST_PADDED = 2**31  # numbers in the largest padded tensor that this backend makes
 
 # Where PyTorch's scaled_dot_product_attention was measured to be faster than the fused kernels, forward and backward on
-# an AMD Zen 5 (benchmarks/crossover.py): at complete graphs, with 32 channels a head from 64 vectors on (2.8 times at
-# 1024), with fewer channels only from about 1024 vectors on. With a mask, a score, a normalizer, dropout, a bias or a
-# term on the value the fused kernels are faster, or safer: padded pairs may overflow where no pair of the graph does.
+# an AMD Zen 5 (benchmarks/crossover.py). At complete graphs, which need no mask: with 32 channels a head from 64
+# vectors on (2.8 times at 1024), with fewer from about 1024 on. With a mask that lets at least 0.6 of all pairs
+# through: where a head has 32 channels and they times the vectors reach 16384 (1.0 to 2.5 times). A score, a
+# normalizer, dropout, a bias and edge terms are faster in the fused kernels.
 WIDE_HEAD, LARGE_GRAPH, LARGE_NARROW_GRAPH = 32, 64, 1024
+DENSE_ENOUGH, WORTH_A_MASK = 0.6, 2**14
 
 
 class Dense:
@@ -46,6 +48,9 @@ class Dense:
         for name, size in sizes.items():
             if not math.isfinite(size):
                 return f"{name} holds NaN or inf, which a masked-out pair would spread"
+        bias = call.bias.table if isinstance(call.bias, ByType) else call.bias
+        if bias is not None and bool(bias.isnan().any()):
+            return "bias holds NaN, which PyTorch's attention does not hand on to all that it should reach"
         if isinstance(call.score, DotProduct):
             width = call.query.shape[-1]
             score = sizes["query"] * sizes["key"] * width * max(1.0, abs(call.score.factor(width)))
@@ -54,7 +59,7 @@ class Dense:
         return None
 
     def is_fastest(self, call: AttentionCall) -> bool:
-        """Where all pairs of large graphs may attend, and nothing else is asked for."""
+        """Where most pairs of large graphs may attend, and nothing else is asked for."""
         if not _is_scaled_dot_product(call) or call.bias is not None or call.edges.key is not None:
             return False
         if not all(is_plain(tensor) for tensor in call.tensors()):  # counting pairs is a branch on data
@@ -62,8 +67,10 @@ class Dense:
         width = call.query.shape[-1]
         if width != call.value.shape[-1] or call.query.dtype != call.compute_dtype():
             return False
-        large = LARGE_GRAPH if width >= WIDE_HEAD else LARGE_NARROW_GRAPH
-        return min(call.adjacency.largest) >= large and call.adjacency.is_complete
+        nodes, is_wide = min(call.adjacency.largest), width >= WIDE_HEAD
+        if call.adjacency.is_complete:
+            return nodes >= (LARGE_GRAPH if is_wide else LARGE_NARROW_GRAPH)
+        return is_wide and nodes * width >= WORTH_A_MASK and call.adjacency.density >= DENSE_ENOUGH
 
     def __call__(self, call: AttentionCall) -> Tensor:
         """(R, H, Dv), in the query's dtype."""

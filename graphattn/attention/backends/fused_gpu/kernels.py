@@ -46,7 +46,7 @@ def forward(
     seed,
     out,  # (R, H, Dv)
     logit,  # (entries, H)
-    top,  # (R, H) largest logit, or 0 where that is infinite
+    top,  # (R, H) largest logit, or 0 where all are -inf
     share,  # (R, H) one over the sum of exponentials
     head_count: tl.constexpr,
     key_width: tl.constexpr,
@@ -93,7 +93,7 @@ def forward(
         if softmax:
             logits = tl.where(inside, logits, float("-inf"))
             higher = tl.maximum(highest, tl.max(logits, 0))
-            base = tl.where(tl.abs(higher) == float("inf"), 0.0, higher)
+            base = tl.where(higher == float("-inf"), 0.0, higher)
             shrunk = tl.exp(highest - base)
             weight = tl.exp(logits - base[None, :])
             total = total * shrunk + tl.sum(weight, 0)
@@ -110,7 +110,7 @@ def forward(
         part = 1.0 / tl.where(total == 0, 1.0, total)
         mixed *= part[:, None]
         place = receiver * head_count + heads
-        base = tl.where(tl.abs(highest) == float("inf"), 0.0, highest)
+        base = tl.where(highest == float("-inf"), 0.0, highest)
         tl.store(top + place, base, mask=heads < head_count)
         tl.store(share + place, part, mask=heads < head_count)
     place = (receiver * head_count + heads[None, :, None]) * value_width + y[None, None, :]
@@ -194,7 +194,7 @@ def backward_receivers(
         seen = load_rows(value, sender, value_row, value_head, heads, y, mask, dtype)
         seen = with_term(seen, value_term, value_kind, edge, heads, y, mask, head_count, value_width)
         grad = dropped(tl.sum(wanted * seen, 2), entry, heads, head_count, seed, drop_below, kept)
-        grad = weight * (grad - mean) if softmax else tl.where(weight > 0, grad, 0.0)
+        grad = weight * (grad - mean) if softmax else tl.where(weight == 0, 0.0, grad)
         weight = dropped(weight, entry, heads, head_count, seed, drop_below, kept)
         place = entry[:, None] * head_count + heads[None, :]
         tl.store(grad_logit + place, grad, mask=inside)
