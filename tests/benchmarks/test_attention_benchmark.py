@@ -99,6 +99,21 @@ def test_a_sample_of_receivers_tells_right_from_wrong(monkeypatch):
                 problem.check(replace(right, run=lambda right=right: right.run() * 1.001))
 
 
+@pytest.mark.parametrize("edges", [True, False])
+@pytest.mark.parametrize("score", ["additive", "gat"])
+def test_a_receiver_at_the_kink_of_the_score_is_not_asked(score, edges):
+    everyone = list(range(SMALL.num_nodes))
+    assert Problem(SMALL, 64, score, edges).sample.tolist() == everyone
+    problem = Problem(SMALL, 64, score, edges)
+    query, key, term = problem.call.query, problem.call.key, problem.call.edges.key
+    receiver, sender = int(SMALL.adjacency.receiver[7]), int(SMALL.adjacency.sender[7])
+    with torch.no_grad():
+        query[receiver, 0, 0] = -key[sender, 0, 0]
+        if edges:
+            query[receiver, 0, 0] -= term.table[term.kind[SMALL.adjacency.edge_id[7]], 0, 0]
+    assert problem.sample.tolist() == [node for node in everyone if node != receiver]
+
+
 def test_a_tensor_that_is_zero_but_for_rounding_is_measured_by_the_largest():
     truth = {"output": torch.tensor([2.0]), "bias": torch.tensor([1e-17])}
     assert largest_error({"bias": torch.tensor([2e-6])}, truth) == pytest.approx(1e-6)
