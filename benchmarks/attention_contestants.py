@@ -264,7 +264,8 @@ class Problem:
         term = self.call.edges.key
         query, key = self.call.query[sample], self.call.key
         found = torch.zeros(len(sample), dtype=torch.bool)
-        for entry in torch.arange(adjacency.num_entries).split(100_000):  # of 25 MiB at width 64
+        for start in range(0, adjacency.num_entries, 100_000):  # of 25 MiB at width 64
+            entry = slice(start, start + 100_000)
             receiver = adjacency.receiver[entry]
             total = query[receiver] + key[adjacency.sender[entry]]
             if term is not None and kind is not None:
