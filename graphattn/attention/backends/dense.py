@@ -20,11 +20,11 @@ LARGEST_PADDED = 2**31  # numbers in the largest padded tensor that this backend
 
 # Where PyTorch's scaled_dot_product_attention was measured to be faster than the fused kernels, forward and backward on
 # an AMD Zen 5 (benchmarks/crossover.py). At complete graphs, which need no mask: with 32 channels a head from 64
-# vectors on (2.8 times at 1024), with fewer from about 1024 on. With a mask that lets at least 0.6 of all pairs
-# through: where a head has 32 channels and they times the vectors reach 16384 (1.0 to 2.5 times). A score, a
+# vectors on (2.8 times at 1024), with fewer from about 1024 on. With a mask, the more pairs it lets through, the
+# sooner: with 32 channels and more, where they times the vectors reach a size (1.0 to 2.5 times). A score, a
 # normalizer, dropout, a bias and edge terms are faster in the fused kernels.
 WIDE_HEAD, LARGE_GRAPH, LARGE_NARROW_GRAPH = 32, 64, 1024
-DENSE_ENOUGH, WORTH_A_MASK = 0.6, 2**14
+WORTH_A_MASK = {0.8: 4500, 0.58: 2**14, 0.5: 2**15}  # share of pairs that attend: vectors x channels of a head
 
 
 class Dense:
@@ -70,7 +70,8 @@ class Dense:
         nodes, is_wide = min(call.adjacency.largest), width >= WIDE_HEAD
         if call.adjacency.is_complete:
             return nodes >= (LARGE_GRAPH if is_wide else LARGE_NARROW_GRAPH)
-        return is_wide and nodes * width >= WORTH_A_MASK and call.adjacency.density >= DENSE_ENOUGH
+        density = call.adjacency.density
+        return is_wide and any(density >= share and nodes * width >= size for share, size in WORTH_A_MASK.items())
 
     def __call__(self, call: AttentionCall) -> Tensor:
         """(R, H, Dv), in the query's dtype."""
