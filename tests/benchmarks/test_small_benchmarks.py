@@ -2,6 +2,7 @@
 
 import crossover
 import edge_features
+import first_use
 import projection
 import pytest
 import torch
@@ -36,3 +37,11 @@ def test_edge_features_are_timed_beside_kinds_and_pyg(capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
     assert [line[:2] for line in lines] == [["16", "forward"], ["16", "fwd+bwd"]]
     assert all(float(number) > 0 for line in lines for number in line[2:])
+
+
+def test_the_first_use_compiles_and_a_later_one_loads(capsys):
+    first_use.main(["--rounds", "1"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
+    assert [line[0] for line in lines] == ["first", "later"]
+    (_, compiled, _), (_, loaded, again) = ([float(number) for number in line[2:]] for line in lines)
+    assert compiled > 2 * loaded > 2 * again > 0
