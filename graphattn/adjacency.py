@@ -3,43 +3,40 @@
 Sizes: ``R`` receivers, ``S`` senders, ``E`` the caller's directed edges, ``G`` graphs of a batch.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 
-from graphattn.errors import GraphError, ShapeError
-
-SMALLEST_RUN = 1024  # entries and receivers of a run, where there are so many
-MOST_RUNS = 256
-View = TypeVar("View")
-ADDED_SELF_LOOP = -1  # edge_id of an entry that with_self_loops() added; no edge of the caller stands behind it
-
-
-if TYPE_CHECKING:
-    from functools import cached_property as _computed_once
-else:
-
-    def _computed_once(view: Callable[["Adjacency"], object]) -> property:
-        """Keep a property after its first use, in a form that torch.compile can trace; functools' own is none."""
-
-        def get(self: "Adjacency") -> object:
-            return self.keep(view.__name__, view)
-
-        return property(get, doc=view.__doc__)
+from graphattn.csr import (
+    ADDED_SELF_LOOP,
+    CSR,
+    boundaries,
+    bounds_of,
+    check_ends,
+    check_graph_counts,
+    check_same_graphs,
+    described,
+    holds_integers,
+    narrow,
+)
+from graphattn.errors import GraphError, SettingError, ShapeError
+from graphattn.patterns import Rows, cross_rows, grid_rows, hop_rows, offsets, window_rows
 
 
-@dataclass(frozen=True, eq=False)
-class Adjacency:
+@dataclass(frozen=True, eq=False, repr=False)
+class Adjacency(CSR):
     """Who may attend to whom: receiver ``i`` sees ``col[rowptr[i]:rowptr[i + 1]]``.
 
     Entries are directed: a bond is two. A self loop is an entry like any other; no layer adds or drops one behind the
     caller's back. Parallel edges are separate entries. Within a row, entries keep the caller's order.
 
-    Make one with :meth:`from_edge_index`, :meth:`from_dense`, :meth:`complete` or :meth:`pool`. Derived views
-    (:attr:`receiver`, :attr:`transpose`, ...) are computed once and kept.
+    Make one of your own edges with :meth:`from_edge_index` or :meth:`from_dense`, or by a rule: :meth:`complete`,
+    :meth:`window`, :meth:`causal`, :meth:`grid`, :meth:`pool`, :meth:`cross`; out of others with :meth:`batch`,
+    :meth:`union`, :meth:`k_hop` and :meth:`with_self_loops`. The edges of a rule are numbered receiver by receiver,
+    senders ascending. Derived views (:attr:`receiver`, :attr:`transpose`, ...) are computed once and kept.
 
     >>> path = Adjacency.from_edge_index(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
     >>> path
@@ -47,15 +44,6 @@ class Adjacency:
     >>> path.row(1)
     (tensor([0, 2], dtype=torch.int32), tensor([0, 3]))
     """
-
-    rowptr: Tensor  # (R + 1,) int32 where it fits, never decreasing
-    col: Tensor  # (entries,) int32 where it fits, senders in [0, S)
-    edge_id: Tensor  # (entries,) int64, the caller's edge behind each entry, or ADDED_SELF_LOOP
-    num_senders: int
-    num_edges: int  # E: rows that a per-edge term must have
-    ptr: Tensor  # (G + 1,) int64, receivers of graph g are ptr[g]:ptr[g + 1]
-    sender_ptr: Tensor  # (G + 1,) int64, the same for senders
-    _kept: dict[str, object] = field(default_factory=dict, init=False, repr=False)  # derived views, by name
 
     @classmethod
     def from_edge_index(
@@ -82,10 +70,10 @@ class Adjacency:
             ShapeError: ``edge_index`` is not (2, E) integers, or no size is given.
             GraphError: an edge names a node that is not there, or crosses from one graph into another.
         """
-        if edge_index.ndim != 2 or edge_index.shape[0] != 2 or not _holds_integers(edge_index):
+        if edge_index.ndim != 2 or edge_index.shape[0] != 2 or not holds_integers(edge_index):
             raise ShapeError(
                 f"edge_index must hold integers of shape (2, E), row 0 senders and row 1 receivers; "
-                f"got {_described(edge_index)}."
+                f"got {described(edge_index)}."
             )
         senders = num_nodes if num_senders is None else num_senders
         receivers = num_nodes if num_receivers is None else num_receivers
@@ -96,17 +84,17 @@ class Adjacency:
         if min(senders, receivers) < 0:
             raise GraphError(f"there cannot be {senders} senders and {receivers} receivers; counts begin at 0.")
         sender, receiver = edge_index.long().contiguous()
-        _check_ends(sender, senders, "sender")
-        _check_ends(receiver, receivers, "receiver")
-        bounds = _boundaries(ptr, receivers, "ptr", receiver.device)
+        check_ends(sender, senders, "sender")
+        check_ends(receiver, receivers, "receiver")
+        bounds = boundaries(ptr, receivers, "ptr", receiver.device)
         sender_bounds = bounds if sender_ptr is None and senders == receivers else None
         if sender_bounds is None:
-            sender_bounds = _boundaries(sender_ptr, senders, "sender_ptr", receiver.device)
-        _check_same_graphs(sender, receiver, bounds, sender_bounds)
+            sender_bounds = boundaries(sender_ptr, senders, "sender_ptr", receiver.device)
+        check_same_graphs(sender, receiver, bounds, sender_bounds)
         order = torch.argsort(receiver, stable=True)
         return cls(
-            rowptr=_narrow(_offsets(torch.bincount(receiver, minlength=receivers)), limit=len(sender)),
-            col=_narrow(sender[order], limit=senders),
+            rowptr=narrow(offsets(torch.bincount(receiver, minlength=receivers)), limit=len(sender)),
+            col=narrow(sender[order], limit=senders),
             edge_id=order,
             num_senders=senders,
             num_edges=len(sender),
@@ -128,7 +116,7 @@ class Adjacency:
             GraphError: it holds NaN.
         """
         if may_attend.ndim != 2:
-            raise ShapeError(f"a dense adjacency is a matrix (receivers, senders); got {_described(may_attend)}.")
+            raise ShapeError(f"a dense adjacency is a matrix (receivers, senders); got {described(may_attend)}.")
         if may_attend.is_floating_point() and bool(may_attend.isnan().any()):
             row, column = may_attend.isnan().nonzero()[0].tolist()
             raise GraphError(f"may_attend[{row}, {column}] is NaN; say True or False for every pair.")
@@ -144,30 +132,69 @@ class Adjacency:
         Args:
             num_nodes: of the one graph; left out where ``ptr`` is given.
             ptr: (G + 1,) boundaries of several graphs; pairs stay inside their graph.
-
-        Edges are numbered receiver by receiver, senders ascending.
         """
-        if (num_nodes is None) == (ptr is None):
-            raise ShapeError("give num_nodes for one graph, or ptr for the boundaries of several; one of the two.")
-        if num_nodes is not None and num_nodes < 0:
-            raise GraphError(f"num_nodes must be at least 0, got {num_nodes}.")
-        bounds = torch.tensor([0, num_nodes]) if ptr is None else ptr.long()
-        bounds = _boundaries(bounds, int(bounds[-1]), "ptr", bounds.device)
-        sizes = bounds.diff()
-        seen = sizes.repeat_interleave(sizes)  # (R,) how many senders each receiver sees
-        rowptr = _offsets(seen)
-        first = bounds[:-1].repeat_interleave(sizes)  # (R,) first sender of each receiver's graph
-        entries = torch.arange(int(rowptr[-1]), device=bounds.device)
-        col = entries + (first - rowptr[:-1]).repeat_interleave(seen)
-        return cls(
-            rowptr=_narrow(rowptr, limit=len(entries)),
-            col=_narrow(col, limit=len(seen)),
-            edge_id=entries,
-            num_senders=len(seen),
-            num_edges=len(entries),
-            ptr=bounds,
-            sender_ptr=bounds,
-        )
+        bounds = bounds_of(num_nodes, ptr, "num_nodes", "ptr")
+        return cls._of_rows(cross_rows(bounds, bounds), bounds, bounds)
+
+    @classmethod
+    def window(cls, num_nodes: int | None = None, *, radius: int, ptr: Tensor | None = None) -> "Adjacency":
+        """Every position sees those at most ``radius`` away, itself included: truncated self-attention.
+
+        >>> Adjacency.window(5, radius=1).row(0)
+        (tensor([0, 1], dtype=torch.int32), tensor([0, 1]))
+
+        Args:
+            num_nodes: positions of the one sequence; left out where ``ptr`` is given.
+            radius: at least 0; from the length on, the same as :meth:`complete`.
+            ptr: (G + 1,) boundaries of several sequences.
+
+        Raises:
+            SettingError: ``radius`` is below 0.
+
+        Source: Povey et al. 2018, "A time-restricted self-attention layer for ASR", ICASSP, for speech.
+        """
+        if radius < 0:
+            raise SettingError(f"radius must be at least 0, the position itself; got {radius}.")
+        bounds = bounds_of(num_nodes, ptr, "num_nodes", "ptr")
+        return cls._of_rows(window_rows(bounds, radius, radius), bounds, bounds)
+
+    @classmethod
+    def causal(cls, num_nodes: int | None = None, *, ptr: Tensor | None = None) -> "Adjacency":
+        """Every position sees those up to itself, as an output that is written word by word must.
+
+        >>> Adjacency.causal(3).row(1)
+        (tensor([0, 1], dtype=torch.int32), tensor([1, 2]))
+
+        Args:
+            num_nodes: positions of the one sequence; left out where ``ptr`` is given.
+            ptr: (G + 1,) boundaries of several sequences.
+
+        Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.3.
+        """
+        bounds = bounds_of(num_nodes, ptr, "num_nodes", "ptr")
+        return cls._of_rows(window_rows(bounds, None, 0), bounds, bounds)
+
+    @classmethod
+    def grid(cls, height: int, width: int, *, size: int | tuple[int, int] = 3) -> "Adjacency":
+        """Every pixel sees the ``size`` x ``size`` pixels around it: the receptive field of a convolution.
+
+        Pixels are counted row by row; past the rim there are none.
+
+        >>> Adjacency.grid(3, 3).row(0)
+        (tensor([0, 1, 3, 4], dtype=torch.int32), tensor([0, 1, 2, 3]))
+
+        Args:
+            height: rows of the image.
+            width: columns of the image.
+            size: an odd number, or two: rows and columns.
+
+        Raises:
+            SettingError: ``size`` is even or below 1.
+
+        Source: Cordonnier et al. 2020, arXiv:1911.03584.
+        """
+        bounds = torch.tensor([0, height * width])
+        return cls._of_rows(grid_rows(height, width, (size, size) if isinstance(size, int) else size), bounds, bounds)
 
     @classmethod
     def pool(cls, ptr: Tensor) -> "Adjacency":
@@ -176,121 +203,85 @@ class Adjacency:
         >>> Adjacency.pool(torch.tensor([0, 2, 2, 5]))
         Adjacency(3 receivers, 5 senders, 5 entries, 3 graphs)
         """
-        bounds = _boundaries(ptr, int(ptr[-1]) if ptr.numel() else 0, "ptr", ptr.device)
-        nodes = torch.arange(int(bounds[-1]), device=bounds.device)
-        return cls(
-            rowptr=_narrow(bounds, limit=len(nodes)),
-            col=_narrow(nodes, limit=len(nodes)),
-            edge_id=nodes,
-            num_senders=len(nodes),
-            num_edges=len(nodes),
-            ptr=torch.arange(len(bounds), device=bounds.device),
-            sender_ptr=bounds,
-        )
+        return cls.cross(ptr=torch.arange(max(len(ptr), 1), device=ptr.device), sender_ptr=ptr)
 
-    @property
-    def num_receivers(self) -> int:
-        """R: rows of the adjacency."""
-        return len(self.rowptr) - 1
+    @classmethod
+    def cross(
+        cls,
+        num_receivers: int | None = None,
+        num_senders: int | None = None,
+        *,
+        ptr: Tensor | None = None,
+        sender_ptr: Tensor | None = None,
+    ) -> "Adjacency":
+        """Every receiver sees every sender of its graph, two sets: cross-attention, N vectors -> M.
 
-    @property
-    def num_entries(self) -> int:
-        """Pairs that may attend: the caller's edges and the self loops added to them."""
-        return len(self.col)
+        >>> Adjacency.cross(2, 3)
+        Adjacency(2 receivers, 3 senders, 6 entries)
 
-    @property
-    def num_graphs(self) -> int:
-        """G: graphs in the batch."""
-        return len(self.ptr) - 1
-
-    @_computed_once
-    def receiver(self) -> Tensor:
-        """(entries,) int64, the receiver of each entry; never decreasing."""
-        rows = torch.arange(self.num_receivers, device=self.col.device)
-        return rows.repeat_interleave(self.rowptr.diff().long(), output_size=self.num_entries)
-
-    @_computed_once
-    def sender(self) -> Tensor:
-        """(entries,) int64: ``col`` in the width that every PyTorch gather takes."""
-        return self.col.long()
-
-    @_computed_once
-    def added(self) -> Tensor | None:
-        """(entries,) bool, ``True`` at the self loops that :meth:`with_self_loops` added; ``None`` without any."""
-        return None if self.num_entries == self.num_edges else self.edge_id == ADDED_SELF_LOOP
-
-    @_computed_once
-    def has_parallel_edges(self) -> bool:
-        """Whether a receiver lists a sender more than once."""
-        pair = self.receiver * self.num_senders + self.sender
-        return len(torch.unique(pair)) < self.num_entries
-
-    @_computed_once
-    def largest(self) -> tuple[int, int]:
-        """Receivers and senders of the graph that has the most of them."""
-        receivers, senders = (int(ptr.diff().max()) if self.num_graphs else 0 for ptr in (self.ptr, self.sender_ptr))
-        return receivers, senders
-
-    @_computed_once
-    def density(self) -> float:
-        """Entries as a share of all pairs, every graph padded to the largest; 0 where there is no pair."""
-        pairs = self.num_graphs * self.largest[0] * self.largest[1]
-        return self.num_entries / pairs if pairs else 0.0
-
-    @_computed_once
-    def is_complete(self) -> bool:
-        """Whether every receiver sees every sender of its graph, once, and all graphs are of one size."""
-        return self.density == 1 and not self.has_parallel_edges
-
-    @_computed_once
-    def transpose_slots(self) -> Tensor:
-        """(entries,) int64: the entry of this adjacency behind each entry of :attr:`transpose`."""
-        return torch.argsort(self.sender, stable=True)
-
-    @_computed_once
-    def transpose(self) -> "Adjacency":
-        """The same pairs by sender: its row ``j`` lists the receivers that see sender ``j``."""
-        slots = self.transpose_slots
-        return Adjacency(
-            rowptr=_narrow(_offsets(torch.bincount(self.sender, minlength=self.num_senders)), limit=self.num_entries),
-            col=_narrow(self.receiver[slots], limit=self.num_receivers),
-            edge_id=self.edge_id[slots],
-            num_senders=self.num_receivers,
-            num_edges=self.num_edges,
-            ptr=self.sender_ptr,
-            sender_ptr=self.ptr,
-        )
-
-    @_computed_once
-    def runs(self) -> Tensor:
-        """(T + 1,) int64: run t is the receivers ``runs[t]`` to ``runs[t + 1]``, with about equally many entries.
-
-        They are the tasks that threads share; how they are cut depends on nothing but the adjacency.
+        Args:
+            num_receivers: M, of the one graph; left out where ``ptr`` is given.
+            num_senders: N, of the one graph; left out where ``sender_ptr`` is given.
+            ptr: (G + 1,) boundaries of several sets of receivers.
+            sender_ptr: (G + 1,) boundaries of as many sets of senders.
         """
-        cost = self.rowptr.long() + torch.arange(self.num_receivers + 1, device=self.col.device)
-        whole = int(cost[-1])
-        count = min(max(whole // SMALLEST_RUN, 1), MOST_RUNS)
-        return torch.searchsorted(cost, torch.arange(count + 1, device=cost.device) * whole // count)
+        bounds = bounds_of(num_receivers, ptr, "num_receivers", "ptr")
+        sender_bounds = bounds_of(num_senders, sender_ptr, "num_senders", "sender_ptr")
+        check_graph_counts(bounds, sender_bounds)
+        return cls._of_rows(cross_rows(bounds, sender_bounds), bounds, sender_bounds)
 
-    def keep(self, name: str, view: Callable[["Adjacency"], View]) -> View:
-        """``view(self)``, computed at the first call with this name and kept with the adjacency."""
-        if name not in self._kept:
-            if torch.compiler.is_compiling() or not torch.is_inference_mode_enabled():
-                self._kept[name] = view(self)
-            else:
-                with torch.inference_mode(mode=False):  # what is made in that mode cannot serve a training later
-                    self._kept[name] = view(self)
-        return cast("View", self._kept[name])
+    @classmethod
+    def batch(cls, adjacencies: "Sequence[Adjacency]") -> "Adjacency":
+        """Several side by side: nodes, edges and graphs of each come after those of the one before.
 
-    def row(self, receiver: int) -> tuple[Tensor, Tensor]:
-        """Senders that ``receiver`` may attend to, and the caller's edges behind them."""
-        entries = slice(int(self.rowptr[receiver]), int(self.rowptr[receiver + 1]))
-        return self.col[entries], self.edge_id[entries]
+        >>> Adjacency.batch([Adjacency.grid(8, 8), Adjacency.grid(4, 4)])
+        Adjacency(80 receivers, 80 senders, 584 entries, 2 graphs)
 
-    def edge_index(self) -> Tensor:
-        """(2, E) PyG's ``edge_index`` in the caller's order; self loops added since come last, by node."""
-        order = torch.argsort(torch.where(self.edge_id == ADDED_SELF_LOOP, self.num_edges, self.edge_id), stable=True)
-        return torch.stack([self.sender[order], self.receiver[order]])
+        Raises:
+            GraphError: there is none.
+        """
+        if not adjacencies:
+            raise GraphError("a batch needs at least one adjacency; got none.")
+
+        def joined(starts: Iterable[Tensor], sizes: Iterable[int]) -> Tensor:
+            """The parts one after another, each raised by what lies before it."""
+            return torch.cat(
+                [part + before for part, before in zip(starts, accumulate(sizes, initial=0), strict=False)]
+            )
+
+        def bounds(name: str) -> Tensor:
+            parts = [getattr(each, name).long() for each in adjacencies]
+            inner = joined((part[:-1] for part in parts), (int(part[-1]) for part in parts))
+            return torch.cat([inner, inner.new_tensor([sum(int(part[-1]) for part in parts)])])
+
+        entries, edges, senders = (
+            [getattr(each, name) for each in adjacencies] for name in ("num_entries", "num_edges", "num_senders")
+        )
+        edge_id = joined((each.edge_id for each in adjacencies), edges)
+        added = torch.cat([each.edge_id == ADDED_SELF_LOOP for each in adjacencies])
+        return cls(
+            rowptr=narrow(bounds("rowptr"), limit=sum(entries)),
+            col=narrow(joined((each.col.long() for each in adjacencies), senders), limit=sum(senders)),
+            edge_id=edge_id.masked_fill(added, ADDED_SELF_LOOP),
+            num_senders=sum(senders),
+            num_edges=sum(edges),
+            ptr=bounds("ptr"),
+            sender_ptr=bounds("sender_ptr"),
+        )
+
+    @classmethod
+    def _of_rows(cls, rows: Rows, ptr: Tensor, sender_ptr: Tensor) -> "Adjacency":
+        """The adjacency of CSR rows, whose entries are its edges."""
+        rowptr, col = rows
+        return cls(
+            rowptr=narrow(rowptr, limit=len(col)),
+            col=narrow(col, limit=int(sender_ptr[-1])),
+            edge_id=torch.arange(len(col), device=col.device),
+            num_senders=int(sender_ptr[-1]),
+            num_edges=len(col),
+            ptr=ptr,
+            sender_ptr=sender_ptr,
+        )
 
     def with_self_loops(self) -> "Adjacency":
         """Every node sees itself as well: adds an entry, last in its row, to each node that lacks one.
@@ -307,7 +298,7 @@ class Adjacency:
             )
         lacks = torch.ones(self.num_receivers, dtype=torch.bool, device=self.col.device)
         lacks[self.receiver[self.receiver == self.sender]] = False
-        before = _offsets(lacks.long())  # (R + 1,) loops added in rows before each
+        before = offsets(lacks.long())  # (R + 1,) loops added in rows before each
         rowptr = self.rowptr.long() + before
         total = self.num_entries + int(before[-1])
         place = torch.arange(self.num_entries, device=self.col.device) + before[self.receiver]
@@ -316,18 +307,58 @@ class Adjacency:
         col[place], col[rowptr[loops + 1] - 1] = self.col, loops.to(self.col.dtype)
         edge_id = torch.full((total,), ADDED_SELF_LOOP, device=self.col.device)
         edge_id[place] = self.edge_id
-        return replace(self, rowptr=_narrow(rowptr, limit=total), col=col, edge_id=edge_id)
+        return replace(self, rowptr=narrow(rowptr, limit=total), col=col, edge_id=edge_id)
 
-    def to(self, device: torch.device | str) -> "Adjacency":
-        """The same adjacency on another device."""
-        tensors = {name: getattr(self, name).to(device) for name in ("rowptr", "col", "edge_id", "ptr", "sender_ptr")}
-        return replace(self, **tensors)
+    def union(self, other: "Adjacency") -> "Adjacency":
+        """The pairs of either. Edges keep their number; those that only ``other`` has follow, in its order.
 
-    def __repr__(self) -> str:
-        graphs = f", {self.num_graphs} graphs" if self.num_graphs != 1 else ""
-        return (
-            f"Adjacency({self.num_receivers} receivers, {self.num_senders} senders, {self.num_entries} entries{graphs})"
+        A pair of both is listed as often as here; self loops that ``other.with_self_loops()`` added are left out.
+
+        >>> window, first_word = Adjacency.window(6, radius=1), Adjacency.from_edge_index(torch.tensor([[0], [5]]), 6)
+        >>> window.union(first_word).row(5)
+        (tensor([4, 5, 0], dtype=torch.int32), tensor([14, 15, 16]))
+
+        Raises:
+            GraphError: the two are not about the same nodes, or not about the same graphs of a batch.
+        """
+        if self.num_senders != other.num_senders or not all(
+            torch.equal(getattr(self, name), getattr(other, name)) for name in ("ptr", "sender_ptr")
+        ):
+            raise GraphError(f"a union needs the same senders, receivers and graphs in both; got {self} and {other}.")
+        theirs = torch.argsort(other.edge_id, stable=True)[other.num_entries - other.num_edges :]  # no added loops
+        pair = other.receiver[theirs] * self.num_senders + other.sender[theirs]
+        new = theirs[~torch.isin(pair, self.receiver * self.num_senders + self.sender)]
+        receiver = torch.cat([self.receiver, other.receiver[new]])
+        edge_id = torch.cat([self.edge_id, self.num_edges + torch.arange(len(new), device=new.device)])
+        order = torch.argsort(receiver, stable=True)
+        return replace(
+            self,
+            rowptr=narrow(offsets(torch.bincount(receiver, minlength=self.num_receivers)), limit=len(order)),
+            col=torch.cat([self.col, other.col[new]])[order],
+            edge_id=edge_id[order],
+            num_edges=self.num_edges + len(new),
         )
+
+    def k_hop(self, hops: int) -> "Adjacency":
+        """Every node sees those from which at most ``hops`` edges, one after another, lead to it; itself too, by none.
+
+        >>> ring = torch.arange(6)
+        >>> bonds = Adjacency.from_edge_index(torch.stack([ring, (ring + 1) % 6]), 6)
+        >>> bonds.k_hop(2).row(0)
+        (tensor([0, 4, 5], dtype=torch.int32), tensor([0, 1, 2]))
+
+        Args:
+            hops: at least 0.
+
+        Raises:
+            SettingError: ``hops`` is below 0.
+            GraphError: senders and receivers are different sets.
+        """
+        if hops < 0:
+            raise SettingError(f"hops must be at least 0, the node itself; got {hops}.")
+        if self.num_receivers != self.num_senders:
+            raise GraphError(f"hops need senders and receivers to be one set; got {self}.")
+        return self._of_rows(hop_rows(self.rowptr, self.col, hops), self.ptr, self.sender_ptr)
 
 
 def as_adjacency(edges: Tensor | Adjacency, *, num_senders: int, num_receivers: int) -> Adjacency:
@@ -340,57 +371,3 @@ def as_adjacency(edges: Tensor | Adjacency, *, num_senders: int, num_receivers: 
             f"but there are {num_senders} and {num_receivers} vectors; build it with those sizes."
         )
     return edges
-
-
-def _holds_integers(tensor: Tensor) -> bool:
-    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
-
-
-def _offsets(counts: Tensor) -> Tensor:
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-
-
-def _narrow(index: Tensor, limit: int) -> Tensor:
-    return index.int() if limit <= torch.iinfo(torch.int32).max else index.long()
-
-
-def _described(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {tuple(tensor.shape)}"
-
-
-def _check_ends(ends: Tensor, count: int, role: str) -> None:
-    outside = (ends < 0) | (ends >= count)
-    if bool(outside.any()):
-        edge = int(outside.nonzero()[0])
-        raise GraphError(f"edge {edge} names {role} {int(ends[edge])}, but there are {count} {role}s, counted from 0.")
-
-
-def _boundaries(ptr: Tensor | None, count: int, name: str, device: torch.device) -> Tensor:
-    if ptr is None:
-        return torch.tensor([0, count], device=device)
-    bounds = ptr.long().to(device).clone()  # the caller may use his again
-    if (
-        bounds.ndim != 1
-        or len(bounds) < 1
-        or int(bounds[0]) != 0
-        or int(bounds[-1]) != count
-        or bool((bounds.diff() < 0).any())
-    ):
-        raise GraphError(f"{name} must rise from 0 to the {count} nodes and never fall; got {bounds.tolist()[:8]}...")
-    return bounds
-
-
-def _check_same_graphs(sender: Tensor, receiver: Tensor, ptr: Tensor, sender_ptr: Tensor) -> None:
-    if len(ptr) != len(sender_ptr):
-        raise GraphError(
-            f"ptr bounds {len(ptr) - 1} graphs but sender_ptr {len(sender_ptr) - 1}; give one pair per graph."
-        )
-    if len(ptr) <= 2:
-        return
-    graph = torch.bucketize(receiver, ptr[1:], right=True)
-    crossing = graph != torch.bucketize(sender, sender_ptr[1:], right=True)
-    if bool(crossing.any()):
-        edge = int(crossing.nonzero()[0])
-        raise GraphError(
-            f"edge {edge} goes from sender {int(sender[edge])} to receiver {int(receiver[edge])} of another graph."
-        )

@@ -12,6 +12,8 @@ PACKAGE = Path(graphattn.__file__).parent
 LAYERS = (
     "errors",
     "checks",
+    "patterns",
+    "csr",
     "adjacency",
     "convert",
     "featurize",

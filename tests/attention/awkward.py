@@ -41,6 +41,9 @@ AWKWARD_GRAPHS = {
         torch.tensor([[0, 4, 2, 2], [1, 1, 0, 1]]), num_senders=5, num_receivers=3
     ),
     "pool": Adjacency.pool(torch.tensor([0, 3, 3, 4])),
+    "windows of two sequences": Adjacency.window(ptr=torch.tensor([0, 5, 6]), radius=1),
+    "cross, two sets": Adjacency.cross(ptr=torch.tensor([0, 2, 3]), sender_ptr=torch.tensor([0, 1, 4])),
+    "union, causal and a star": Adjacency.causal(4).union(graph([(3, 0), (0, 2), (3, 1)], 4)),
 }
 
 SCORES: dict[str, Score] = {

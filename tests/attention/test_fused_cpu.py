@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd import gradgradcheck
 from torch.utils.data import DataLoader, Dataset
 
-from graphattn.adjacency import MOST_RUNS, Adjacency
+from graphattn.adjacency import Adjacency
 from graphattn.attention.attend import attend, masked_attention
 from graphattn.attention.backends.definition import Definition
 from graphattn.attention.backends.fused_cpu.backend import FusedCPU
@@ -23,6 +23,7 @@ from graphattn.attention.backends.fused_cpu.team import run_on_threads
 from graphattn.attention.backends.sparse import Sparse
 from graphattn.attention.call import AttentionCall, EdgeTerms
 from graphattn.attention.scores import Additive, DotProduct
+from graphattn.csr import MOST_RUNS
 from graphattn.errors import BackendError, SettingError
 
 FUSED = FusedCPU()

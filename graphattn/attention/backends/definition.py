@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from graphattn.adjacency import ADDED_SELF_LOOP
 from graphattn.attention.call import AttentionCall, ByType, PerEdge, dropout_factor
+from graphattn.csr import ADDED_SELF_LOOP
 
 
 class Definition:
