@@ -42,7 +42,9 @@ class GraphAttention(nn.Module):
         tie_key_value: key and value are one projection (as in GATv2).
         edge_dim: width of float edge features (E, edge_dim), projected without bias.
         edge_types: number of kinds of edge; ``edge_attr`` then holds one integer per edge, and the layer a table.
-        edge_into: where edges enter: ``"key"``, ``"value"`` or both. One projection serves both, as in PyG.
+        edge_into: where edges enter: one or more of ``"key"``, ``"value"`` and ``"score"``. One projection serves key
+            and value, as in PyG; another gives the number per head that is added to the score, such as a bias by
+            relative position (T5) or by hops (Graphormer).
         bias: whether the projections of query, key, value (and root) have a bias.
         root_weight: adds a projection of the receiver itself to the output.
         output_bias: adds a bias to the output.
@@ -52,8 +54,9 @@ class GraphAttention(nn.Module):
     Raises:
         SettingError: widths and heads do not fit, or settings exclude each other.
 
-    Source: Vaswani et al. 2017, arXiv:1706.03762; Shi et al. 2021, arXiv:2009.03509 (edges in key and value); Brody et
-    al. 2022, arXiv:2105.14491 (additive); Velickovic et al. 2018, arXiv:1710.10903 (gat).
+    Source: Vaswani et al. 2017, arXiv:1706.03762; Shi et al. 2021, arXiv:2009.03509 (edges in key and value); Raffel et
+    al. 2020, arXiv:1910.10683, section 2.1, and Ying et al. 2021, arXiv:2106.05234, eq. 6 (edges in the score); Brody
+    et al. 2022, arXiv:2105.14491 (additive); Velickovic et al. 2018, arXiv:1710.10903 (gat).
     """
 
     def __init__(
@@ -91,7 +94,9 @@ class GraphAttention(nn.Module):
         self.value = nn.Linear(senders, out_channels, bias=bias)
         self.query = None if gat and isinstance(in_channels, int) else nn.Linear(receivers, out_channels, bias=bias)
         self.key = None if gat or tie_key_value else nn.Linear(senders, out_channels, bias=bias)
-        self.edge = _edge_projection(edge_dim, edge_types, out_channels)
+        into_vectors = set(edge_into) & {"key", "value"}
+        self.edge = _edge_projection(edge_dim, edge_types, out_channels) if into_vectors else None
+        self.edge_score = _edge_projection(edge_dim, edge_types, heads) if "score" in edge_into else None
         # The learned vectors of a score: one for additive; for gat one each for sender, receiver and edge.
         self.score_vector = (
             nn.Parameter(torch.empty(per_head)) if isinstance(self.score, Additive) and not gat else None
@@ -122,7 +127,7 @@ class GraphAttention(nn.Module):
 
     def reset_parameters(self) -> None:
         """Glorot-uniform projections and score vectors, zero biases (Glorot and Bengio 2010)."""
-        for module in (self.value, self.query, self.key, self.edge, self.root):
+        for module in (self.value, self.query, self.key, self.edge, self.edge_score, self.root):
             if module is not None:
                 nn.init.xavier_uniform_(module.weight)
                 if isinstance(module, nn.Linear) and module.bias is not None:
@@ -170,7 +175,8 @@ class GraphAttention(nn.Module):
         parts = self.project(senders, receivers)
         views = {part: part.view(len(part), *per_head) for part in dict.fromkeys(parts)}  # one projection, one view
         query, key, value = (views[part] for part in parts)
-        edges = self.edge_terms(edge_attr, adjacency)
+        self._check_edges(edge_attr, adjacency)
+        edges, bias = self.edge_terms(edge_attr), self.edge_bias(edge_attr)
         score = self.score
         if self.gat_sender is not None and self.gat_receiver is not None:
             query, key = (
@@ -181,9 +187,7 @@ class GraphAttention(nn.Module):
             score = replace(score, vector=self.score_vector)
         dropout = self.dropout.p if self.training else 0.0
         seed = torch.randint(2**31, (), device=query.device) if dropout else None
-        return AttentionCall(
-            query, key, value, adjacency, score, self.normalizer, edges=edges, dropout=dropout, seed=seed
-        )
+        return AttentionCall(query, key, value, adjacency, score, self.normalizer, bias, edges, dropout, seed)
 
     def project(self, senders: Tensor, receivers: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Query, key and value, (., out_channels) each; one matrix product where all come from the same vectors."""
@@ -199,28 +203,41 @@ class GraphAttention(nn.Module):
         of_layer = dict(zip(layers, parts, strict=True))
         return of_layer[query_layer], of_layer[key_layer], of_layer[self.value]
 
-    def edge_terms(self, edge_attr: Tensor | None, adjacency: Adjacency) -> EdgeTerms:
+    def edge_terms(self, edge_attr: Tensor | None) -> EdgeTerms:
         """What each edge adds to the key and the value of its sender: one projection for both."""
         if self.edge is None or edge_attr is None:
-            if self.edge is not None:
-                raise ShapeError("this layer was made with edge_dim or edge_types; pass edge_attr, one row per edge.")
-            if edge_attr is not None:
-                raise ShapeError("edge_attr is given, but this layer was made without edge_dim and edge_types.")
             return EdgeTerms()
+        rows = self.edge.weight if self.edge_types is not None else self.edge(edge_attr)
+        value = rows.view(len(rows), self.heads, self.out_channels // self.heads)
+        key = value if self.gat_edge is None else (value * self.gat_edge).sum(-1, keepdim=True)
+        terms = {"key": self._per_edge(key, edge_attr), "value": self._per_edge(value, edge_attr)}
+        return EdgeTerms(*(each if name in self.edge_into else None for name, each in terms.items()))
+
+    def edge_bias(self, edge_attr: Tensor | None) -> PerEdge | None:
+        """What each edge adds to the scores, a number per head."""
+        if self.edge_score is None or edge_attr is None:
+            return None
+        rows = self.edge_score.weight if self.edge_types is not None else self.edge_score(edge_attr)
+        return self._per_edge(rows, edge_attr)
+
+    def _per_edge(self, rows: Tensor, edge_attr: Tensor) -> PerEdge:
+        return rows if self.edge_types is None else ByType(rows, edge_attr)
+
+    def _check_edges(self, edge_attr: Tensor | None, adjacency: Adjacency) -> None:
         typed = self.edge_types is not None
+        takes_edges = typed or self.edge_dim is not None
+        if takes_edges and edge_attr is None:
+            raise ShapeError("this layer was made with edge_dim or edge_types; pass edge_attr, one row per edge.")
+        if edge_attr is None:
+            return
+        if not takes_edges:
+            raise ShapeError("edge_attr is given, but this layer was made without edge_dim and edge_types.")
         shape = (adjacency.num_edges,) if typed else (adjacency.num_edges, self.edge_dim)
         if edge_attr.shape != shape or edge_attr.is_floating_point() == typed:
             raise ShapeError(
                 f"edge_attr must hold {'one integer kind' if typed else 'a row of floats'} per edge, shape {shape}; "
                 f"got {edge_attr.dtype} of shape {tuple(edge_attr.shape)}."
             )
-        rows = self.edge.weight if typed else self.edge(edge_attr)
-        value = rows.view(len(rows), self.heads, self.out_channels // self.heads)
-        key = value if self.gat_edge is None else (value * self.gat_edge).sum(-1, keepdim=True)
-        terms: list[PerEdge] = [ByType(key, edge_attr), ByType(value, edge_attr)] if typed else [key, value]
-        return EdgeTerms(
-            *(each if name in self.edge_into else None for name, each in zip(("key", "value"), terms, strict=True))
-        )
 
     def _check_vectors(self, senders: Tensor, receivers: Tensor) -> None:
         wanted = self.in_channels if isinstance(self.in_channels, tuple) else (self.in_channels, self.in_channels)
@@ -264,12 +281,10 @@ class _Columns(torch.autograd.Function):
 _columns: Callable[[Tensor, int, int], tuple[Tensor, ...]] = _Columns.apply
 
 
-def _edge_projection(
-    edge_dim: int | None, edge_types: int | None, out_channels: int
-) -> nn.Linear | nn.Embedding | None:
+def _edge_projection(edge_dim: int | None, edge_types: int | None, channels: int) -> nn.Linear | nn.Embedding | None:
     if edge_dim is not None:
-        return nn.Linear(edge_dim, out_channels, bias=False)
-    return None if edge_types is None else nn.Embedding(edge_types, out_channels)
+        return nn.Linear(edge_dim, channels, bias=False)
+    return None if edge_types is None else nn.Embedding(edge_types, channels)
 
 
 def _check_widths(out_channels: int, heads: int) -> None:
@@ -285,5 +300,5 @@ def _check_edge_settings(edge_dim: int | None, edge_types: int | None, edge_into
     for name, size in (("edge_dim", edge_dim), ("edge_types", edge_types)):
         if size is not None and size < 1:
             raise SettingError(f"{name} must be at least 1, got {size}; leave it out where edges carry nothing.")
-    if isinstance(edge_into, str) or not edge_into or not set(edge_into) <= {"key", "value"}:
-        raise SettingError(f"edge_into must name 'key', 'value' or both, as a tuple; got {edge_into!r}.")
+    if isinstance(edge_into, str) or not edge_into or not set(edge_into) <= {"key", "value", "score"}:
+        raise SettingError(f"edge_into must name 'key', 'value', 'score' or several, as a tuple; got {edge_into!r}.")

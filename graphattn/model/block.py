@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from graphattn.adjacency import Adjacency
 from graphattn.attention.layer import GraphAttention
+from graphattn.attention.normalizers import Normalizer
 from graphattn.attention.scores import Score
 
 
@@ -18,9 +19,10 @@ class Block(nn.Module):
         channels: width of a node's vector, in and out.
         heads: attention heads; divides ``channels``.
         score: see :class:`GraphAttention`.
+        normalizer: ``"softmax"`` or ``"relu"``.
         edge_dim: width of float edge features.
         edge_types: number of kinds of edge.
-        edge_into: where edges enter.
+        edge_into: where edges enter; see :class:`GraphAttention`.
         dropout: on attention weights and on both residual branches.
         expansion: width of the feed-forward part's hidden layer, in multiples of ``channels``.
         backend: see :func:`graphattn.masked_attention`.
@@ -32,6 +34,7 @@ class Block(nn.Module):
         heads: int = 8,
         *,
         score: str | Score = "dot",
+        normalizer: Normalizer = "softmax",
         edge_dim: int | None = None,
         edge_types: int | None = None,
         edge_into: Sequence[str] = ("key", "value"),
@@ -46,6 +49,7 @@ class Block(nn.Module):
             channels,
             heads,
             score,
+            normalizer,
             edge_dim=edge_dim,
             edge_types=edge_types,
             edge_into=edge_into,

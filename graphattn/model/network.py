@@ -7,21 +7,25 @@ from typing import Protocol
 
 from torch import Tensor, nn
 
-from graphattn.adjacency import Adjacency
+from graphattn.adjacency import Adjacency, as_adjacency
 from graphattn.attention.attend import AttentionWeights
+from graphattn.attention.normalizers import Normalizer
 from graphattn.attention.scores import Score
 from graphattn.errors import SettingError, ShapeError
 from graphattn.model.block import Block
 from graphattn.model.config import NetworkConfig
 from graphattn.model.embedding import CodeEmbedding, FloatEmbedding, joint_code
-from graphattn.model.readout import attention_part, make_readout
+from graphattn.model.readout import EdgeReadout, attention_part, make_readout
 
 
 class Graphs(Protocol):
-    """What a network reads of a PyG ``Data`` or ``Batch``; ``ptr`` is absent on a single graph."""
+    """What a network reads of a PyG ``Data`` or ``Batch``; ``ptr`` is absent on a single graph.
+
+    Where ``edge_index`` is an :class:`graphattn.Adjacency`, that knows the graphs.
+    """
 
     x: Tensor
-    edge_index: Tensor
+    edge_index: Tensor | Adjacency
     edge_attr: Tensor | None
 
 
@@ -34,7 +38,7 @@ class NetworkWeights:
 
 
 class GraphTransformer(nn.Module):
-    """Node vectors through blocks of attention along the graph's edges; one output row per graph or per node.
+    """Node vectors through blocks of attention along the graph's edges; one output row per graph, per node or per edge.
 
     >>> import torch
     >>> from torch_geometric.data import Data
@@ -50,9 +54,12 @@ class GraphTransformer(nn.Module):
         heads: attention heads per block; divides ``channels``.
         edge_channels: the same for ``edge_attr``; ``None`` leaves it out. Columns of integer codes are joined to one
             kind of edge, for which every block learns a vector.
-        readout: ``"sum"``, ``"mean"``, ``"max"``, ``"attention"``, or several joined by ``+``; ``None`` gives a row of
-            outputs per node.
+        readout: ``"sum"``, ``"mean"``, ``"max"``, ``"attention"``, or several joined by ``+``, for a row of outputs per
+            graph; ``None`` for one per node; ``"edge"`` for one per edge in the order of ``edge_index``, ``"bond"`` for
+            one that is the same in both directions.
         score: see :class:`GraphAttention`.
+        normalizer: ``"softmax"`` or ``"relu"``.
+        edge_into: where edges enter attention; see :class:`GraphAttention`.
         self_loops: whether every node attends to itself as well.
         dropout: on attention weights and on residual branches.
         backend: see :func:`graphattn.masked_attention`.
@@ -69,6 +76,8 @@ class GraphTransformer(nn.Module):
         edge_channels: int | Sequence[int] | None = None,
         readout: str | None = "attention",
         score: str | Score = "dot",
+        normalizer: Normalizer = "softmax",
+        edge_into: Sequence[str] = ("key", "value"),
         self_loops: bool = True,
         dropout: float = 0.0,
         backend: str = "auto",
@@ -88,6 +97,8 @@ class GraphTransformer(nn.Module):
                 channels,
                 heads,
                 score=score,
+                normalizer=normalizer,
+                edge_into=edge_into,
                 edge_dim=edge_channels if isinstance(edge_channels, int) else None,
                 edge_types=None if self.edge_widths is None else math.prod(self.edge_widths),
                 dropout=dropout,
@@ -100,13 +111,18 @@ class GraphTransformer(nn.Module):
         self.head = nn.Sequential(nn.Linear(channels, channels), nn.GELU(), nn.Linear(channels, out_channels))
 
     def forward(self, data: Graphs) -> Tensor:
-        """(G, out_channels), or (N, out_channels) without a readout."""
+        """(G, out_channels); (N, out_channels) without a readout, (E, out_channels) with one of edges."""
         adjacency, edge_attr = self.adjacency(data), self.edge_features(data)
         x = self.embed(data.x)
         for block in self.blocks:
             x = block(x, adjacency, edge_attr)
         x = self.norm(x)
-        out: Tensor = self.head(x if self.readout is None else self.readout(x, adjacency.ptr))
+        if isinstance(self.readout, EdgeReadout):
+            given = data.edge_index
+            x = self.readout(x, given.edge_index() if isinstance(given, Adjacency) else given)
+        elif self.readout is not None:
+            x = self.readout(x, adjacency.ptr)
+        out: Tensor = self.head(x)
         return out
 
     def attention_weights(self, data: Graphs) -> NetworkWeights:
@@ -123,6 +139,9 @@ class GraphTransformer(nn.Module):
 
     def adjacency(self, data: Graphs) -> Adjacency:
         """Who may attend to whom in ``data``; shared by all blocks."""
+        if isinstance(data.edge_index, Adjacency):
+            adjacency = as_adjacency(data.edge_index, num_senders=len(data.x), num_receivers=len(data.x))
+            return adjacency.keep("with_self_loops", Adjacency.with_self_loops) if self.self_loops else adjacency
         ptr = getattr(data, "ptr", None)
         if ptr is None and getattr(data, "batch", None) is not None:
             raise ShapeError("data has batch but no ptr, so empty graphs cannot be told; make it with PyG's Batch.")

@@ -1,7 +1,7 @@
-"""How the nodes of a graph become one vector: sum, mean, max, or attention from one seed per graph to its nodes.
+"""What is read out of the vectors of the nodes: one vector per graph, or one per edge.
 
-Every readout takes ``x`` (N, channels) and ``ptr`` (G + 1,), the graphs' boundaries, and gives (G, channels). A graph
-without nodes reads as zeros.
+A readout of graphs takes ``x`` (N, channels) and ``ptr`` (G + 1,), the graphs' boundaries, and gives (G, channels). A
+graph without nodes reads as zeros.
 """
 
 from collections.abc import Sequence
@@ -76,6 +76,28 @@ class AttentionReadout(nn.Module):
         return AttentionCall(query, key, value, Adjacency.pool(ptr), DotProduct())
 
 
+class EdgeReadout(nn.Module):
+    """One vector per edge, or per any pair of nodes, from the vectors of its two ends.
+
+    Args:
+        channels: width of the ends' vectors, and of the pair's.
+        both_ways: whether a pair reads the same in both directions, as a chemical bond does; else the sender is told
+            from the receiver.
+    """
+
+    def __init__(self, channels: int, *, both_ways: bool) -> None:
+        super().__init__()
+        self.both_ways = both_ways
+        self.merge = nn.Linear(2 * channels, channels)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """(N, channels) and (2, E) senders and receivers -> (E, channels)."""
+        sender, receiver = x[edge_index[0]], x[edge_index[1]]
+        ends = (sender + receiver, sender * receiver) if self.both_ways else (sender, receiver)
+        merged: Tensor = self.merge(torch.cat(ends, -1))
+        return merged
+
+
 class JointReadout(nn.Module):
     """Several readouts side by side, joined and projected back to one width."""
 
@@ -91,7 +113,9 @@ class JointReadout(nn.Module):
 
 
 def make_readout(readout: str, channels: int, heads: int, backend: str = "auto") -> nn.Module:
-    """The readout of that name, or several joined by ``+``."""
+    """The readout of that name, or several of graphs joined by ``+``."""
+    if readout in ("edge", "bond"):
+        return EdgeReadout(channels, both_ways=readout == "bond")
     plain: dict[str, type[nn.Module]] = {"sum": SumReadout, "mean": MeanReadout, "max": MaxReadout}
     parts = [
         AttentionReadout(channels, heads, backend=backend) if part == "attention" else plain[part]()

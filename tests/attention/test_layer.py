@@ -1,5 +1,7 @@
 """GraphAttention: the cases that broke other layers, and its refusals."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from awkward import AWKWARD_GRAPHS
@@ -9,7 +11,7 @@ from torch_geometric.nn import Sequential
 from torch_geometric.transforms import AddSelfLoops, Compose, ToUndirected
 
 from graphattn.adjacency import Adjacency
-from graphattn.attention.attend import BACKENDS
+from graphattn.attention.attend import BACKENDS, attend
 from graphattn.attention.layer import GraphAttention
 from graphattn.attention.scores import Additive, DotProduct
 from graphattn.errors import SettingError
@@ -135,6 +137,24 @@ def test_edge_types_are_one_learned_vector_per_kind():
     torch.testing.assert_close(typed(x, SEVEN_EDGES, kinds), featured(x, SEVEN_EDGES, one_hot))
 
 
+@pytest.mark.parametrize("into", [("score",), ("key", "score"), ("key", "value", "score")])
+@pytest.mark.parametrize("score", ["dot", "additive", "gat"])
+def test_edges_in_the_score_are_a_bias_per_head(into, score):
+    torch.manual_seed(0)
+    layer = GraphAttention(4, 8, heads=2, score=score, edge_types=3, edge_into=into)
+    x, kinds = torch.randn(4, 4), torch.tensor([0, 2, 1, 1, 0, 2, 2])
+    call = layer.attention_call(x, SEVEN_EDGES, kinds)
+    assert (call.edges.key is not None, call.edges.value is not None) == ("key" in into, "value" in into)
+    by_hand = replace(call, bias=layer.edge_score.weight[kinds])
+    torch.testing.assert_close(layer(x, SEVEN_EDGES, kinds), attend(by_hand, "definition").flatten(1))
+
+    featured = GraphAttention(4, 8, heads=2, score=score, edge_dim=3, edge_into=into)
+    turned = {name: weight.T if name.startswith("edge") else weight for name, weight in layer.state_dict().items()}
+    featured.load_state_dict(turned)
+    one_hot = torch.nn.functional.one_hot(kinds, 3).float()
+    torch.testing.assert_close(featured(x, SEVEN_EDGES, one_hot), layer(x, SEVEN_EDGES, kinds))
+
+
 def test_senders_and_receivers_may_be_two_sets():
     layer = GraphAttention((3, 5), 8, heads=2, root_weight=True)
     receivers = torch.randn(2, 5)
@@ -165,7 +185,7 @@ def test_every_awkward_graph_trains(name):
         ),
         ({"edge_dim": 0}, "edge_dim must be at least 1, got 0"),
         ({"edge_types": 0}, "edge_types must be at least 1, got 0"),
-        ({"edge_into": "key"}, "edge_into must name 'key', 'value' or both, as a tuple; got 'key'"),
+        ({"edge_into": "key"}, "edge_into must name 'key', 'value', 'score' or several, as a tuple; got 'key'"),
         ({"edge_into": ("query",)}, "edge_into must name"),
         ({"dropout": -0.1}, r"dropout must be in \[0, 1\), got -0.1"),
         ({"score": "cosine"}, "score must be 'dot', 'additive' or a function.*also takes 'gat'.*got 'cosine'"),

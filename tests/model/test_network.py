@@ -6,6 +6,7 @@ import torch
 from torch_geometric.data import Batch, Data
 from torch_geometric.loader import DataLoader
 
+from graphattn.adjacency import Adjacency
 from graphattn.errors import GraphError, SettingError, ShapeError
 from graphattn.model.block import Block
 from graphattn.model.config import READOUTS as SINGLE_READOUTS
@@ -70,6 +71,44 @@ def test_an_empty_graph_in_a_batch_is_an_ordinary_case(readout):
     assert out.shape == (2, 3)
     assert out.isfinite().all()
     torch.testing.assert_close(out[:1], network(GRAPHS[1]), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("readout", ["edge", "bond"])
+def test_outputs_of_edges_follow_the_callers_edges(readout):
+    network, graph = small_network(readout), GRAPHS[-1]
+    out = network(graph)
+    assert out.shape == (graph.num_edges, 3)
+    order = torch.randperm(graph.num_edges, generator=torch.Generator().manual_seed(1))
+    shuffled = Data(x=graph.x, edge_index=graph.edge_index[:, order], edge_attr=graph.edge_attr[order])
+    torch.testing.assert_close(network(shuffled), out[order], rtol=1e-5, atol=1e-5)
+    there, back = out[: graph.num_edges // 2], out[graph.num_edges // 2 :]  # as random_graph lists them
+    assert torch.allclose(there, back, rtol=1e-5, atol=1e-5) == (readout == "bond")
+    torch.testing.assert_close(network(Batch.from_data_list([GRAPHS[2], graph]))[GRAPHS[2].num_edges :], out)
+
+
+def test_an_adjacency_may_stand_for_edge_index():
+    graph = GRAPHS[-1]
+    for readout in ("attention", None, "edge"):
+        network = small_network(readout)
+        adjacency = Adjacency.from_edge_index(graph.edge_index, 12)
+        given = Data(x=graph.x, edge_index=adjacency, edge_attr=graph.edge_attr)
+        torch.testing.assert_close(network(given), network(graph))
+    images = Data(x=torch.rand(24, 1), edge_index=Adjacency.batch([Adjacency.grid(2, 3), Adjacency.grid(6, 3)]))
+    network = GraphTransformer(1, 2, channels=8, layers=1, heads=2, readout="mean")
+    assert network(images).shape == (2, 2)
+    with pytest.raises(ShapeError, match="has 24 senders and 24 receivers, but there are 5 and 5 vectors"):
+        network(Data(x=torch.rand(5, 1), edge_index=images.edge_index))
+
+
+def test_kinds_of_edge_may_enter_the_score_alone():
+    network = small_network(edge_into=("score",), normalizer="relu", dropout=0.0)
+    assert {name for name, _ in network.named_parameters() if "edge" in name} == {
+        "blocks.0.attention.edge_score.weight",
+        "blocks.1.attention.edge_score.weight",
+    }
+    assert network.blocks[0].attention.normalizer == "relu"
+    network(GRAPHS[-1]).sum().backward()
+    assert network.blocks[0].attention.edge_score.weight.grad.abs().sum() > 0
 
 
 def test_readouts_by_hand():
