@@ -1,7 +1,7 @@
 """A molecule's property: learn solubility from a table, judge it on molecules held back, predict new ones, look inside.
 
 The data come with the package: 1,282 molecules with measured solubility (Huuskonen 2000), 257 of them marked as test.
-Run: python examples/01_molecule_property.py --output out
+Run: python examples/19_molecule_property.py --output out
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Any graph: a networkx graph in, a class per node out, drawn with attention as edge thickness.
 
 Zachary's karate club split in two. From the final side of four members and the friendships alone, the network says
-which side the other thirty took. Run: python examples/02_any_graph.py --output out
+which side the other thirty took. Run: python examples/13_any_graph.py --output out
 """
 
 import argparse
