@@ -1,10 +1,7 @@
 """The graphs that attention is timed on: molecules and citations out of public data, the others made by a seed."""
 
-import io
-import pickle
 import statistics
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,6 +12,7 @@ from public_data import public_file
 from torch import Tensor
 
 from graphattn import Adjacency, MoleculeFeaturizer
+from graphattn.data.pickled_arrays import read_lists
 from graphattn.data.table import read_table
 
 
@@ -105,24 +103,10 @@ def molecules(file: str, count: int, smallest: int = 1, largest: int = 10**6) ->
 
 def cora() -> Graph:
     """The citations of Cora, both ways, without loops and repetitions."""
-    lists = _PlainLists(io.BytesIO(public_file("graphs/planetoid/ind.cora.graph").read_bytes()), encoding="latin1")
-    pairs = [(int(one), int(other)) for one, others in lists.load().items() for other in others]
+    lists = read_lists(public_file("graphs/planetoid/ind.cora.graph"))
+    pairs = [(one, other) for one, others in lists.items() for other in others]
     ends = np.array(pairs).T
     return _both_ways(ends[0], ends[1], num_nodes=int(ends.max()) + 1)
-
-
-class _PlainLists(pickle.Unpickler):
-    """Reads Planetoid's dictionary of lists, and nothing that could run code."""
-
-    def find_class(self, module: str, name: str) -> type:
-        allowed: dict[tuple[str, str], type] = {
-            ("collections", "defaultdict"): defaultdict,
-            ("builtins", "list"): list,
-            ("__builtin__", "list"): list,
-        }
-        if (module, name) not in allowed:
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in a file of citations")
-        return allowed[module, name]
 
 
 def power_law(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:

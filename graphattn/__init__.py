@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from graphattn.attention.layer import GraphAttention as GraphAttention
     from graphattn.attention.scores import Additive as Additive
     from graphattn.attention.scores import DotProduct as DotProduct
+    from graphattn.convert import from_matrix as from_matrix
     from graphattn.convert import from_networkx as from_networkx
+    from graphattn.convert import to_matrix as to_matrix
     from graphattn.convert import to_networkx as to_networkx
     from graphattn.errors import GraphattnError as GraphattnError
     from graphattn.errors import GraphattnWarning as GraphattnWarning
@@ -46,10 +48,12 @@ _HOME = {
     "MoleculeFeaturizer": "graphattn.featurize.molecule",
     "MoleculeRegressor": "graphattn.estimators",
     "explain": "graphattn.explanation.attention",
+    "from_matrix": "graphattn.convert",
     "from_networkx": "graphattn.convert",
     "load_model": "graphattn.model_folder",
     "masked_attention": "graphattn.attention.attend",
     "save_model": "graphattn.model_folder",
+    "to_matrix": "graphattn.convert",
     "to_networkx": "graphattn.convert",
 }
 

@@ -1,14 +1,22 @@
-"""networkx graphs in and out: node order kept, labels mapped back."""
+"""Graphs of other libraries in and out: networkx, node order kept and labels mapped back; SciPy and dense matrices.
 
+In all of them an edge i -> j has sender i and receiver j: j attends to i.
+"""
+
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import torch
+from scipy import sparse
 from torch import Tensor
 from torch_geometric.data import Data
 
-from graphattn.errors import GraphError
+from graphattn.adjacency import Adjacency
+from graphattn.csr import described
+from graphattn.errors import GraphError, ShapeError
 
 
 def from_networkx(
@@ -21,7 +29,8 @@ def from_networkx(
     """A PyG ``Data`` of a networkx graph, directed or not, multigraph or not.
 
     Node i is the i-th node of ``graph``; ``data.nodes`` keeps the labels. An undirected edge becomes two, one after the
-    other; an undirected self loop stays one. A directed edge u -> v has sender u and receiver v. Parallel edges stay.
+    other; an undirected self loop stays one. A directed edge u -> v has sender u and receiver v. Parallel edges stay;
+    their keys do not.
 
     >>> data = from_networkx(nx.path_graph(["a", "c", "b"]))
     >>> data.nodes, data.edge_index.tolist()
@@ -65,6 +74,7 @@ def to_networkx(
     nodes: Mapping[str, Tensor] | None = None,
     edges: Mapping[str, Tensor] | None = None,
     directed: bool = True,
+    multigraph: bool = False,
 ) -> "nx.Graph[Any]":
     """A networkx graph of a PyG ``Data``, with the labels that :func:`from_networkx` kept.
 
@@ -74,6 +84,8 @@ def to_networkx(
         edges: attributes to set, name -> (E, ...).
         directed: ``True`` gives a ``DiGraph``; ``False`` a ``Graph``, which joins the two directions of an edge,
             whose attributes are then those of the direction listed last.
+        multigraph: gives a ``MultiDiGraph`` or ``MultiGraph``, whose parallel edges have the keys 0, 1, ... in the
+            order of ``edge_index``. Undirected, the k-th edge u -> v and the k-th v -> u are one.
 
     Raises:
         GraphError: an attribute has another number of rows, or parallel edges would be merged.
@@ -83,13 +95,139 @@ def to_networkx(
     ends = data.edge_index.T.tolist()
     if len(labels) != data.num_nodes:
         raise GraphError(f"data.nodes has {len(labels)} labels, but there are {data.num_nodes} nodes.")
-    if len({tuple(pair) for pair in ends}) < len(ends):
-        raise GraphError("data has parallel edges, which a networkx DiGraph or Graph would merge; remove them first.")
-    graph: nx.Graph[Any] = nx.DiGraph() if directed else nx.Graph()
+    if not multigraph and len({tuple(pair) for pair in ends}) < len(ends):
+        raise GraphError(
+            "data has parallel edges, which a networkx DiGraph or Graph would merge; pass multigraph=True to keep them."
+        )
+    graph = _KINDS[directed, multigraph]()
     graph.add_nodes_from(zip(labels, _attributes(nodes, data.num_nodes, "node"), strict=True))
+    seen: Counter[tuple[int, int]] = Counter()
     for (sender, receiver), attributes in zip(ends, _attributes(edges, len(ends), "edge"), strict=True):
-        graph.add_edge(labels[sender], labels[receiver], **attributes)
+        edge = (labels[sender], labels[receiver], *([seen[sender, receiver]] if multigraph else []))
+        graph.add_edge(*edge)
+        graph.edges[edge].update(attributes)
+        seen[sender, receiver] += 1
     return graph
+
+
+_KINDS: dict[tuple[bool, bool], type["nx.Graph[Any]"]] = {  # by (directed, multigraph)
+    (True, False): nx.DiGraph,
+    (False, False): nx.Graph,
+    (True, True): nx.MultiDiGraph,
+    (False, True): nx.MultiGraph,
+}
+
+
+def from_matrix(matrix: Any, *, weights: bool = False) -> Data:
+    """A PyG ``Data`` of a square matrix: ``matrix[i, j]`` other than 0 is an edge from node i to node j.
+
+    So it is in networkx and ``scipy.sparse.csgraph``: rows are senders, columns are receivers. Mind that
+    :meth:`Adjacency.from_dense` reads a mask as attention does, rows are receivers: the transpose.
+
+    A sparse matrix and its dense form give the same graph: an entry that is stored but 0 is no edge, and entries that a
+    COO matrix lists several times are one, their sum, as SciPy reads them. There are no parallel edges. An undirected
+    edge is two entries; one on the diagonal is a self loop.
+
+    >>> from_matrix([[0, 1], [0, 0]]).edge_index.tolist()
+    [[0], [1]]
+
+    Args:
+        matrix: (N, N) sparse array or matrix of SciPy in any format, dense tensor, or what NumPy makes an array of; of
+            bools, integers or floats.
+        weights: whether ``edge_attr`` shall hold the entries.
+
+    Returns:
+        ``edge_index`` (2, E), sorted by sender, then receiver; with ``weights`` float32 ``edge_attr`` (E, 1);
+        ``num_nodes``. On the device of a tensor.
+
+    Raises:
+        ShapeError: ``matrix`` is not square, or holds no numbers.
+        GraphError: an entry is NaN, infinite or too large for float32; the message says which.
+    """
+    entries = _sparse(matrix).tocoo()
+    with np.errstate(over="ignore"):
+        values = entries.data.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        row, column, value = entries.row[bad[0]], entries.col[bad[0]], entries.data[bad[0]]
+        raise GraphError(
+            f"matrix[{row}, {column}] is {value}, which is no finite float32; write 0 where there is no edge, a weight "
+            "where there is one."
+        )
+    device = matrix.device if isinstance(matrix, Tensor) else None
+    ends = np.stack([entries.row, entries.col]).astype(np.int64)
+    data = Data(edge_index=torch.from_numpy(ends).to(device), num_nodes=entries.shape[0])
+    if weights:
+        data.edge_attr = torch.from_numpy(values).to(device)[:, None]
+    return data
+
+
+def to_matrix(graph: Data | Adjacency, *, weights: Tensor | None = None) -> sparse.csr_array:
+    """A SciPy matrix of a graph, back from :func:`from_matrix`: entry [i, j] is the edge with sender i and receiver j.
+
+    ``.toarray()`` makes it dense.
+
+    >>> to_matrix(Adjacency.causal(3)).toarray()  # position 0 is seen by all
+    array([[1, 1, 1],
+           [0, 1, 1],
+           [0, 0, 1]])
+
+    Args:
+        graph: ``Data`` with ``edge_index`` and ``num_nodes``, or an :class:`Adjacency` of any shape.
+        weights: (E,) or (E, 1) numbers that become the entries, such as ``data.edge_attr``; ones where left out.
+
+    Returns:
+        (N, N), of an adjacency (S, R).
+
+    Raises:
+        GraphError: parallel edges, which would be added up; a weight of 0, which would be no edge; an edge of a node
+            that is not there.
+        ShapeError: another number of weights.
+    """
+    if isinstance(graph, Data):
+        graph = Adjacency.from_edge_index(graph.edge_index, graph.num_nodes)
+    sender, receiver = graph.edge_index().cpu().numpy()
+    values = np.ones(len(sender), dtype=np.int64) if weights is None else _entries(weights, len(sender))
+    if (values == 0).any():
+        edge = int(np.flatnonzero(values == 0)[0])
+        raise GraphError(f"the weight of edge {edge}, {sender[edge]} -> {receiver[edge]}, is 0: no edge in a matrix.")
+    made = sparse.csr_array((values, (sender, receiver)), shape=(graph.num_senders, graph.num_receivers))
+    if made.nnz < len(sender):
+        raise GraphError("the graph has parallel edges, which a matrix would add up; merge them first.")
+    return made
+
+
+def _entries(weights: Tensor, edges: int) -> "np.ndarray[Any, Any]":
+    """(E,) values of a dtype that SciPy knows."""
+    if weights.shape not in {(edges,), (edges, 1)}:
+        raise ShapeError(f"weights are one number per edge, ({edges},) or ({edges}, 1); got {described(weights)}.")
+    halved = weights.dtype in {torch.float16, torch.bfloat16}
+    values: np.ndarray[Any, Any] = (weights.float() if halved else weights).detach().flatten().cpu().numpy()
+    return values
+
+
+def _sparse(matrix: Any) -> sparse.csr_array:
+    """A CSR array of its own that lists every entry but 0 once, row by row, columns ascending."""
+    if sparse.issparse(matrix):
+        given = matrix
+    elif isinstance(matrix, Tensor):
+        if matrix.layout != torch.strided:
+            raise ShapeError(f"a tensor must be dense here, got one of layout {matrix.layout}; use matrix.to_dense().")
+        given = (matrix.double() if matrix.is_floating_point() else matrix).detach().cpu().numpy()
+    else:
+        given = np.asarray(matrix)
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise ShapeError(
+            f"the matrix of a graph is square, a row and a column per node; got shape {tuple(given.shape)}. Where "
+            "senders and receivers are different sets, make an Adjacency: from_dense has receivers as rows."
+        )
+    if given.dtype.kind not in "biuf":
+        raise ShapeError(f"the matrix of a graph holds bools, integers or floats; got dtype {given.dtype}.")
+    exact = given.astype(np.float64) if given.dtype.kind == "f" else given  # SciPy has no halves
+    made = sparse.csr_array(exact, copy=True)
+    made.sum_duplicates()
+    made.eliminate_zeros()
+    return made
 
 
 def _attributes(columns: Mapping[str, Tensor] | None, rows: int, what: str) -> Iterator[dict[str, Any]]:

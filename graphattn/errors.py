@@ -5,7 +5,7 @@
     ValueError
     └── GraphattnError         something given to graphattn does not fit
         ├── ShapeError         sizes or dtypes that do not belong together
-        ├── GraphError         an adjacency, edge list or networkx graph that cannot be
+        ├── GraphError         an adjacency, edge list or graph that cannot be, or a file of one
         ├── BackendError       a backend asked for by name cannot run this call
         ├── MoleculeError      a molecule that cannot be read or featurized
         ├── TableError         a file of rows: unreadable, a column missing, a cell that is no number

@@ -74,7 +74,7 @@ def _words(file: Path) -> Tensor:
 def _classes(file: Path) -> Tensor:
     """(papers,) int64, out of one-hot rows."""
     rows = torch.from_numpy(read_array(file).astype(np.float64))
-    if rows.ndim != 2 or not bool((((rows == 0) | (rows == 1)).all(1) & (rows.sum(1) == 1)).all()):
+    if rows.ndim != 2 or not rows.numel() or not bool((((rows == 0) | (rows == 1)).all(1) & (rows.sum(1) == 1)).all()):
         raise GraphError(f"{file} must hold a row per paper with a 1 at its class and 0 elsewhere; it is damaged.")
     return rows.argmax(1)
 
@@ -128,7 +128,7 @@ def _check_parts(
 
 def _check_size(file: Path, rows: int, columns: int) -> None:
     """Refuse what would not fit into memory, before it is made."""
-    if rows * columns > _MOST_NUMBERS:
+    if rows * max(columns, 1) > _MOST_NUMBERS:
         raise GraphError(
             f"{file} asks for {rows} nodes of {columns} words, more than {_MOST_NUMBERS} numbers; it is damaged, or no "
             "graph of Planetoid's that fits into a dense x."

@@ -1,7 +1,7 @@
 """Where a vector stands in its sequence or image, as numbers that attention can use: without them it cannot know.
 
-Sizes: ``N`` vectors of all sets, ``P`` coordinates of a position (1 in a sequence, row and column in an image), ``E`` the
-caller's edges. For places in a graph see :mod:`graphattn.featurize.graph_positions`.
+Sizes: ``N`` vectors of all sets, ``P`` coordinates of a position (1 in a sequence; row and column in an image), ``E``
+the caller's edges. For places in a graph see :mod:`graphattn.featurize.graph_positions`.
 """
 
 import math
@@ -57,8 +57,8 @@ def pixel_positions(height: int, width: int) -> Tensor:
 def sinusoidal(position: Tensor, channels: int, *, base: float = 10_000.0) -> Tensor:
     """Sines and cosines of the position, from wavelength 2 pi in the first two channels up to almost 2 pi ``base``.
 
-    Channel 2i is ``sin(position / base ** (2i / channels))``, channel 2i + 1 the cosine of the same angle. A position of
-    several coordinates gives each of them its share of the channels, side by side.
+    Channel 2i is ``sin(position / base ** (2i / channels))``, channel 2i + 1 the cosine of the same angle. Of
+    several coordinates, each gets such waves in its share of the channels, side by side.
 
     >>> sinusoidal(torch.tensor([0, 1]), channels=2)
     tensor([[0.0000, 1.0000],
@@ -127,7 +127,7 @@ class LearnedPositions(nn.Module):
         """(N,) or (N, P) integers from 0 -> (N, channels).
 
         Raises:
-            ShapeError: ``position`` holds no integers, has not P coordinates, or names a place that is not in the table.
+            ShapeError: ``position`` holds no integers, has not P coordinates, or names a place that has no vector.
         """
         places = _whole_coordinates(position, "position")
         if places.shape[1] != len(self.longest):
@@ -186,13 +186,13 @@ def relative_kinds(
         raise ShapeError(
             f"positions of senders have {coordinates} coordinates, but those of receivers {seer.shape[1]}."
         )
-    reach = tuple(radius) if isinstance(radius, Sequence) else (radius,) * coordinates
-    if len(reach) != coordinates:
-        raise SettingError(f"radius has {len(reach)} numbers for {coordinates} coordinates; give one for each.")
+    given = tuple(radius) if isinstance(radius, Sequence) else (radius,) * coordinates
+    reaches = [whole_number("radius", each, at_least=0) for each in given]
+    if len(reaches) != coordinates:
+        raise SettingError(f"radius has {len(reaches)} numbers for {coordinates} coordinates; give one for each.")
     sender, receiver = adjacency.edge_index()[:, : adjacency.num_edges]  # added self loops come last
     kind = torch.zeros_like(sender)
-    for offset, most in zip((seen[sender] - seer[receiver]).T, reach, strict=True):
-        most = whole_number("radius", most, at_least=0)
+    for offset, most in zip((seen[sender] - seer[receiver]).T, reaches, strict=True):
         kind = kind * (2 * most + 1) + offset.clamp(-most, most) + most
     return kind
 

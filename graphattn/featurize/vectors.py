@@ -107,7 +107,7 @@ class Vocabulary:
         row = codes if isinstance(codes, Tensor) else torch.tensor(codes, dtype=None if codes else torch.long)
         if row.ndim != 1 or not holds_integers(row):
             raise ShapeError(f"codes must be integers of shape (N,); got {described(row)}.")
-        _check_range(row[:, None], (len(self),), "codes")
+        check_codes(row[:, None], (len(self),), "codes")
         texts = (self.unknown, *self.known)
         return [texts[code] for code in row.tolist()]
 
@@ -132,9 +132,7 @@ def one_hot_columns(codes: Tensor, widths: Sequence[int]) -> Tensor:
         ShapeError: ``codes`` are no integers, or have another number of columns.
         GraphError: a code is not in [0, width) of its column.
     """
-    if codes.ndim != 2 or codes.shape[1] != len(widths) or not holds_integers(codes):
-        raise ShapeError(f"codes must be integers of shape (rows, {len(widths)}); got {described(codes)}.")
-    _check_range(codes, widths, "codes")
+    check_codes(codes, widths, "codes")
     first = torch.tensor([0, *accumulate(widths)], device=codes.device)[:-1]
     return torch.zeros(len(codes), sum(widths), device=codes.device).scatter(1, codes.long() + first, 1.0)
 
@@ -207,12 +205,16 @@ def _check_texts(tokens: Iterable[object]) -> None:
             raise SettingError(f"a token is a text, got {token!r}; use str(token).")
 
 
-def _check_range(codes: Tensor, widths: Sequence[int], name: str) -> None:
-    """Refuse (rows, columns) codes that do not fit their columns, naming the first."""
+def check_codes(codes: Tensor, widths: Sequence[int], name: str) -> None:
+    """Refuse what is no (rows, columns) of codes, and codes that do not fit their columns, naming the first."""
+    if codes.ndim != 2 or codes.shape[1] != len(widths) or not holds_integers(codes):
+        raise ShapeError(
+            f"{name} must hold integer codes of shape (rows, {len(widths)}); got {codes.dtype} of shape "
+            f"{tuple(codes.shape)}."
+        )
     outside = (codes < 0) | (codes >= torch.tensor(widths, device=codes.device))
     if bool(outside.any()):
         row, column = outside.nonzero()[0].tolist()
         raise GraphError(
-            f"{name}, row {row}, column {column}: {int(codes[row, column])} is no code of this column, "
-            f"which has 0 to {widths[column] - 1}."
+            f"{name}[{row}, {column}] is {int(codes[row, column])}, but its column has codes 0 to {widths[column] - 1}."
         )

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from graphattn.errors import GraphError, ShapeError
+from graphattn.errors import ShapeError
+from graphattn.featurize.vectors import check_codes
 
 
 class CodeEmbedding(nn.Module):
@@ -58,18 +59,3 @@ def joint_code(codes: Tensor, widths: Sequence[int]) -> Tensor:
     check_codes(codes, widths, "edge_attr")
     strides = torch.tensor([*accumulate(reversed(widths), lambda a, b: a * b, initial=1)][-2::-1], device=codes.device)
     return (codes * strides).sum(-1)
-
-
-def check_codes(codes: Tensor, widths: Sequence[int], name: str) -> None:
-    """Refuse codes that do not fit their columns, naming the first."""
-    if codes.ndim != 2 or codes.shape[1] != len(widths) or codes.is_floating_point():
-        raise ShapeError(
-            f"{name} must hold integer codes of shape (rows, {len(widths)}); got {codes.dtype} of shape "
-            f"{tuple(codes.shape)}."
-        )
-    outside = (codes < 0) | (codes >= torch.tensor(widths, device=codes.device))
-    if bool(outside.any()):
-        row, column = outside.nonzero()[0].tolist()
-        raise GraphError(
-            f"{name}[{row}, {column}] is {int(codes[row, column])}, but its column has codes 0 to {widths[column] - 1}."
-        )

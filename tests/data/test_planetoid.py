@@ -115,6 +115,7 @@ def eye(rows, *, times=1):
         ("x", csr_matrix(np.full((6, 5), 2.0)), "x and y must be the first rows of allx and ally"),
         ("y", eye(6)[::-1], "x and y must be the first rows of allx and ally"),
         ("ally", eye(507, times=2), r"ally must hold a row per paper with a 1 at its class and 0 elsewhere"),
+        ("y", np.zeros((0, 0)), r"ind\.small\.y must hold a row per paper"),
         ("y", np.arange(6), r"ind\.small\.y must hold a row per paper"),
         ("tx", csr_matrix(np.full((3, 5), np.nan)), r"tx holds words that are no finite numbers"),
         ("test.index", "510\n507\n-1", r"test\.index must list the numbers of the test nodes, a line each; got '-1'"),

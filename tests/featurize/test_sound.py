@@ -34,6 +34,8 @@ def test_frames_are_a_copy_of_the_signals_dtype():
     cut[0] = 7
     assert (signal == 1).all()
     assert (cut[1] == 1).all()
+    frames(signal, RATE, window_seconds=0.01)[0] = 7  # frames that lie side by side
+    assert (signal == 1).all()
 
 
 @pytest.mark.parametrize("cut", [frames, log_mel])

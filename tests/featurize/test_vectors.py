@@ -82,7 +82,7 @@ def test_codes_are_one_row_of_integers(codes):
 
 @pytest.mark.parametrize("code", [-1, 2])
 def test_codes_that_mean_nothing_are_named(code):
-    with pytest.raises(GraphError, match=f"codes, row 1, column 0: {code} is no code of this column, which has 0 to 1"):
+    with pytest.raises(GraphError, match=rf"codes\[1, 0\] is {code}, but its column has codes 0 to 1"):
         Vocabulary(("a",)).words([1, code])
 
 
@@ -99,11 +99,11 @@ def test_one_hot_atoms_times_the_table_are_the_learned_embedding():
 
 
 def test_columns_of_codes_that_do_not_fit():
-    with pytest.raises(ShapeError, match=r"codes must be integers of shape \(rows, 2\); got int64 of shape \(1, 3\)"):
+    with pytest.raises(ShapeError, match=r"codes must hold integer codes of shape \(rows, 2\); got torch.int64 of shape \(1, 3\)"):
         one_hot_columns(torch.zeros(1, 3, dtype=torch.long), (2, 2))
     with pytest.raises(ShapeError, match=r"got float32 of shape \(1, 2\)"):
         one_hot_columns(torch.zeros(1, 2), (2, 2))
-    with pytest.raises(GraphError, match="codes, row 1, column 1: 3 is no code of this column, which has 0 to 2"):
+    with pytest.raises(GraphError, match=r"codes\[1, 1\] is 3, but its column has codes 0 to 2"):
         one_hot_columns(torch.tensor([[0, 2], [1, 3]]), (2, 3))
 
 
