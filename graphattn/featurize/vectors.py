@@ -208,10 +208,7 @@ def _check_texts(tokens: Iterable[object]) -> None:
 def check_codes(codes: Tensor, widths: Sequence[int], name: str) -> None:
     """Refuse what is no (rows, columns) of codes, and codes that do not fit their columns, naming the first."""
     if codes.ndim != 2 or codes.shape[1] != len(widths) or not holds_integers(codes):
-        raise ShapeError(
-            f"{name} must hold integer codes of shape (rows, {len(widths)}); got {codes.dtype} of shape "
-            f"{tuple(codes.shape)}."
-        )
+        raise ShapeError(f"{name} must hold integer codes of shape (rows, {len(widths)}); got {described(codes)}.")
     outside = (codes < 0) | (codes >= torch.tensor(widths, device=codes.device))
     if bool(outside.any()):
         row, column = outside.nonzero()[0].tolist()
