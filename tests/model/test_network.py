@@ -193,7 +193,7 @@ def test_joint_code_tells_every_combination_apart():
     [
         ({"x": torch.tensor([[5, 0], [0, 0]])}, GraphError, r"x\[0, 0\] is 5, but its column has codes 0 to 4"),
         ({"x": torch.zeros(2, 3, dtype=torch.long)}, ShapeError, r"x must hold integer codes of shape \(rows, 2\)"),
-        ({"x": torch.zeros(2, 2)}, ShapeError, "x must hold integer codes.*got torch.float32"),
+        ({"x": torch.zeros(2, 2)}, ShapeError, "x must hold integer codes.*got float32"),
         ({"edge_attr": torch.tensor([[0, 2], [0, 0]])}, GraphError, r"edge_attr\[0, 1\] is 2.*codes 0 to 1"),
         ({"edge_attr": None}, ShapeError, "made with edge_channels, but data.edge_attr is None"),
         ({"batch": torch.zeros(2, dtype=torch.long)}, ShapeError, "data has batch but no ptr"),
