@@ -101,7 +101,7 @@ def line(vector: Tensor, digits: int = 4) -> str:
 
 def runnable() -> list[tuple[str, str]]:
     """Every backend that can run here, with the device it runs on."""
-    found = []
+    found: list[tuple[str, str]] = []
     for device in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
         everybody, layer = ga.Adjacency.complete(3).to(device), ga.GraphAttention(4, 3, heads=1).to(device)
         call = layer.attention_call(INPUTS.to(device), everybody)

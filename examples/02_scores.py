@@ -16,10 +16,11 @@ from torch import Tensor
 
 import graphattn as ga
 from graphattn.attention.normalizers import NORMALIZERS
+from graphattn.attention.scores import Score
 
 VECTORS, CHANNELS = 5, 4
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # what the vectors are multiplied by
-SCORES = {"dot product": ga.DotProduct(), "additive": ga.Additive(activation="tanh")}
+SCORES: dict[str, Score] = {"dot product": ga.DotProduct(), "additive": ga.Additive(activation="tanh")}
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def main(output: Path, *, quick: bool) -> Comparison:  # noqa: ARG001 (there is 
 
 def make_layers() -> dict[tuple[str, str], ga.GraphAttention]:
     """A layer of one head for each score and normalizer; queries, keys and values are projected alike in all."""
-    layers = {
+    layers: dict[tuple[str, str], ga.GraphAttention] = {
         (name, normalizer): ga.GraphAttention(CHANNELS, CHANNELS, 1, score, normalizer, bias=False)
         for name, score in SCORES.items()
         for normalizer in NORMALIZERS

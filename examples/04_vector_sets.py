@@ -126,7 +126,7 @@ def colored_pixels() -> Kind:
 
 def graphs() -> Kind:
     """Nodes of networks, described by four measures; they see their neighbors."""
-    measures = {
+    measures: dict[str, Any] = {
         "degree": nx.degree_centrality,
         "closeness": nx.closeness_centrality,
         "betweenness": nx.betweenness_centrality,

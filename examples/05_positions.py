@@ -12,10 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import matplotlib as mpl
 import networkx as nx
 import torch
 from lesson import COLORS, figure, save, settings, shuffled, table, train
-from rdkit.Chem import AllChem
+from rdkit.Chem import rdDepictor
 from torch import Tensor
 from torch.nn import functional
 
@@ -33,7 +34,12 @@ from graphattn.featurize.vectors import join_sets
 
 IBUPROFEN = "CC(C)Cc1ccc(cc1)C(C)C(=O)O"
 WORDS, LONGEST, RADIUS = 20, 12, 3  # the words 0 and 1 are those asked about; of a sentence; of relative positions
-KINDS = ("none", "sinusoidal", "learned", "relative")
+IN_CHANNELS: dict[str, int | tuple[int, ...]] = {
+    "none": (WORDS,),
+    "sinusoidal": WORDS + 16,
+    "learned": (WORDS, LONGEST),
+    "relative": (WORDS,),
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,8 @@ class Positions:
 def main(output: Path, *, quick: bool) -> Positions:
     """Shuffle, train, print, draw."""
     torch.manual_seed(0)
-    seats = (*of_sequence(LONGEST), *of_image(6, 6), *of_molecule(ga.MoleculeFeaturizer()(IBUPROFEN)))
+    words, images = of_grid("words", torch.arange(LONGEST), LONGEST), of_grid("pixels", pixel_positions(6, 6), (6, 6))
+    seats = (*words, *images, *of_molecule(ga.MoleculeFeaturizer()(IBUPROFEN)))
     new_vectors = {(each.of, each.positions): each.new_vectors() for each in seats}
     rows = [
         {"a set of": of, "positions": positions, "shuffled, outputs move by": f"{moved:.1e}"}
@@ -84,38 +91,28 @@ def main(output: Path, *, quick: bool) -> Positions:
     table(rows, "one layer, members shuffled over the seats: distance to the nearest output from before; 0 is the same")
 
     seeds = 1 if quick else 3
-    accuracies = {kind: [which_comes_first(kind, seed, quick=quick) for seed in range(seeds)] for kind in KINDS}
+    accuracies = {kind: [which_comes_first(kind, seed, quick=quick) for seed in range(seeds)] for kind in IN_CHANNELS}
     table(
         [{"positions": kind, "accuracy": f"{statistics.mean(found):.1%}"} for kind, found in accuracies.items()],
         f"which of two words comes first, unseen sentences of 2 to {LONGEST} words, {seeds} seed(s); chance 50 %",
     )
     draw(accuracies, output)
+    told = min(min(found) for kind, found in accuracies.items() if kind != "none")
     print(
         f"\nWithout positions attention guesses which word comes first ({statistics.mean(accuracies['none']):.0%}); "
-        f"with any kind of them it knows (at least {min(min(accuracies[kind]) for kind in KINDS[1:]):.0%})."
+        f"with any kind of them it knows (at least {told:.0%})."
     )
     return Positions(new_vectors, accuracies)
 
 
-def of_sequence(length: int) -> tuple[Seats, ...]:
-    """Places in a row."""
-    place = torch.arange(length)
+def of_grid(of: str, place: Tensor, longest: int | tuple[int, int]) -> tuple[Seats, ...]:
+    """Places (N,) in a row, or rows and columns (N, 2) in an image."""
+    count, learned = len(place), LearnedPositions(longest, channels=8)
     return (
-        Seats("words", "none", length),
-        Seats("words", "sinusoidal", length, sinusoidal(place, channels=8)),
-        Seats("words", "learned", length, LearnedPositions(length, channels=8)(place).detach()),
-        Seats("words", "relative", length, kinds=relative_kinds(ga.Adjacency.complete(length), place, RADIUS)),
-    )
-
-
-def of_image(height: int, width: int) -> tuple[Seats, ...]:
-    """Rows and columns."""
-    place, count = pixel_positions(height, width), height * width
-    return (
-        Seats("pixels", "none", count),
-        Seats("pixels", "sinusoidal, 2-D", count, sinusoidal(place, channels=8)),
-        Seats("pixels", "learned, 2-D", count, LearnedPositions((height, width), channels=8)(place).detach()),
-        Seats("pixels", "relative, 2-D", count, kinds=relative_kinds(ga.Adjacency.complete(count), place, RADIUS)),
+        Seats(of, "none", count),
+        Seats(of, "sinusoidal", count, sinusoidal(place, channels=8)),
+        Seats(of, "learned", count, learned(place).detach()),
+        Seats(of, "relative", count, kinds=relative_kinds(ga.Adjacency.complete(count), place, RADIUS)),
     )
 
 
@@ -138,7 +135,7 @@ def which_comes_first(kind: str, seed: int, *, quick: bool) -> float:
     sentences, first = make_sentences(1000 if quick else 3000, seed)
     torch.manual_seed(seed)
     network = ga.GraphTransformer(
-        {"none": (WORDS,), "sinusoidal": WORDS + 16, "learned": (WORDS, LONGEST), "relative": (WORDS,)}[kind],
+        IN_CHANNELS[kind],
         out_channels=2,
         channels=16,
         layers=1,
@@ -187,53 +184,52 @@ def network_input(kind: str, sentences: Sequence[Tensor]) -> SimpleNamespace:
 
 def draw(accuracies: dict[str, list[float]], output: Path) -> None:
     """What positions look like, and what they are good for."""
-    drawn, axes = figure(4, 2, width=3.9, height=3.9)
+    drawn, axes = figure(4, 2, width=3.9, height=3.6)
     waves, offsets, likeness, bars = axes[0]
     waves.imshow(sinusoidal(torch.arange(64), channels=32).numpy(), aspect="auto", cmap="RdBu", vmin=-1, vmax=1)
     waves.set(title="sinusoidal: a vector per place", xlabel="channel", ylabel="place")
-    kinds = relative_kinds(ga.Adjacency.complete(LONGEST), torch.arange(LONGEST), RADIUS).view(LONGEST, LONGEST)
-    offsets.imshow(kinds.numpy(), cmap="RdBu")
-    for receiver in range(LONGEST):
-        for sender in range(LONGEST):
-            kind = int(kinds[receiver, sender])
-            offsets.text(sender, receiver, f"{kind - RADIUS:+d}" if kind != RADIUS else "0", ha="center", va="center", fontsize=7)
+    pairs = relative_kinds(ga.Adjacency.complete(LONGEST), torch.arange(LONGEST), RADIUS).view(LONGEST, LONGEST)
+    shown = offsets.imshow(pairs.numpy() - RADIUS, cmap=mpl.colormaps["RdBu"].resampled(2 * RADIUS + 1))
+    drawn.colorbar(shown, ax=offsets, shrink=0.8, label="offset, clipped")
     offsets.set(title="relative: a kind per pair", xlabel="sender", ylabel="receiver")
     code = sinusoidal(pixel_positions(16, 16), channels=32)
     likeness.imshow((code @ code[4 * 16 + 10]).view(16, 16).numpy(), cmap="Blues")
     likeness.plot(10, 4, "x", color=COLORS[3], markersize=10)
-    likeness.set(title="sinusoidal, 2-D: likeness with pixel x", xlabel="column", ylabel="row")
-    for place, (kind, found) in enumerate(accuracies.items()):
+    likeness.set(title="sinusoidal, 2-D: dot product with x", xlabel="column", ylabel="row", xticks=range(0, 16, 5))
+    for place, found in enumerate(accuracies.values()):
         bars.bar(place, statistics.mean(found), color=COLORS[place])
         bars.text(place, statistics.mean(found) + 0.02, f"{statistics.mean(found):.0%}", ha="center")
     bars.axhline(0.5, color="black", linestyle=":", linewidth=1)
-    bars.set_xticks(range(len(KINDS)), KINDS)
+    bars.set_xticks(range(len(accuracies)), accuracies)
     bars.set(ylim=(0, 1.12), title="which of two words comes first", ylabel="accuracy (dotted: chance)")
     draw_molecule(drawn, axes[1])
     save(drawn, output, "05_positions.png")
 
 
 def draw_molecule(drawn: Any, panels: Sequence[Any]) -> None:
-    """Positions of atoms, as colors."""
+    """Ibuprofen, where atoms stand in it as colors; white is 0 where numbers have two signs."""
     featurizer = ga.MoleculeFeaturizer()
     graph, molecule = featurizer(IBUPROFEN), featurizer.molecule(IBUPROFEN)
-    bonds = ga.Adjacency.from_edge_index(graph.edge_index, graph.num_nodes)
-    AllChem.Compute2DCoords(molecule)
-    place = {atom: molecule.GetConformer().GetPositions()[atom, :2] for atom in range(graph.num_nodes)}
-    hops = hop_distance(bonds, ga.Adjacency.complete(graph.num_nodes), farthest=20).view(graph.num_nodes, -1)
+    bonds, network = ga.Adjacency.from_edge_index(graph.edge_index, graph.num_nodes), ga.to_networkx(graph)
+    rdDepictor.Compute2DCoords(molecule)
+    place = dict(enumerate(molecule.GetConformer().GetPositions()[:, :2]))
+    from_first = hop_distance(bonds, ga.Adjacency.complete(graph.num_nodes), farthest=20)[:: graph.num_nodes]
+    first, second = laplacian(bonds, count=2).T
     colors = (
-        ("back home after 4 steps of a random walk", random_walk(bonds, steps=4)[:, 3], "Blues"),
-        ("first eigenvector of the Laplacian", laplacian(bonds, count=2)[:, 0], "RdBu"),
-        ("second eigenvector", laplacian(bonds, count=2)[:, 1], "RdBu"),
-        ("hops from the first atom", hops[0], "Blues_r"),
+        ("random walk: back home after 4 steps", random_walk(bonds, steps=4)[:, 3], "Blues", 0),
+        ("Laplacian, first eigenvector", first, "RdBu", -float(first.abs().max())),
+        ("Laplacian, second eigenvector", second, "RdBu", -float(second.abs().max())),
+        ("hops from the first atom", from_first, "Blues", 0),
     )
-    for panel, (title, values, cmap) in zip(panels, colors, strict=True):
-        network = ga.to_networkx(graph, directed=False)
-        nx.draw_networkx_edges(network, place, ax=panel)
-        nodes = nx.draw_networkx_nodes(
-            network, place, ax=panel, node_color=values.tolist(), cmap=cmap, edgecolors="black", node_size=130
+    for panel, (title, values, cmap, lowest) in zip(panels, colors, strict=True):
+        nx.draw_networkx_edges(network, place, ax=panel, arrows=False)
+        highest = float(values.abs().max())
+        atoms = nx.draw_networkx_nodes(
+            network, place, ax=panel, node_color=values.tolist(), cmap=cmap, vmin=lowest, vmax=highest, edgecolors="k"
         )
-        drawn.colorbar(nodes, ax=panel, location="bottom", shrink=0.8)
-        panel.set(title=title, aspect="equal")
+        drawn.colorbar(atoms, ax=panel, location="bottom", shrink=0.8)
+        panel.set_aspect("equal", adjustable="datalim")
+        panel.set(title=title)
         panel.set_axis_off()
 
 

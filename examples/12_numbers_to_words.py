@@ -196,7 +196,7 @@ def picture(network: Speller, output: Path) -> None:
     drawn, panels = figure(len(SHOWN), width=4, height=5)
     for axes, number in zip(panels, SHOWN, strict=True):
         looked, digits = network.looks(number), str(number)
-        shades = axes.imshow(looked, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        shades = axes.imshow(looked.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
         axes.set(xticks=range(len(digits)), xticklabels=list(digits), xlabel="digit of the number")
         axes.set(yticks=range(len(looked)), yticklabels=[*spelled(number), "(end)"], title=f"{number:,}")
     panels[0].set_ylabel("word that comes next")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from graphattn.explanation.attention import explain as explain
     from graphattn.featurize.molecule import MoleculeFeaturizer as MoleculeFeaturizer
     from graphattn.model.block import Block as Block
+    from graphattn.model.decoder import SequenceDecoder as SequenceDecoder
     from graphattn.model.network import GraphTransformer as GraphTransformer
     from graphattn.model_folder import load_model as load_model
     from graphattn.model_folder import save_model as save_model
@@ -47,6 +48,7 @@ _HOME = {
     "MoleculeClassifier": "graphattn.estimators",
     "MoleculeFeaturizer": "graphattn.featurize.molecule",
     "MoleculeRegressor": "graphattn.estimators",
+    "SequenceDecoder": "graphattn.model.decoder",
     "explain": "graphattn.explanation.attention",
     "from_matrix": "graphattn.convert",
     "from_networkx": "graphattn.convert",
