@@ -1,9 +1,9 @@
-"""Several heads: two of them by hand, equal to the layer, and a task that one head cannot do.
+"""Several heads: two of them by hand, equal to the layer, and a task that two heads learn and one does not.
 
 Everybody in a group has a name, a friend, a rival and a mood; asked is whether the friend is glad and whether the rival
 is, two kinds of relation that matter at once. One sees that two heads answer, and that one head of the same total
-width, with as many learned numbers, does not: it hands on one mixture, and two moods cannot be read from one mixture.
-The full run takes about three minutes on two cores. Run: python examples/03_heads.py --output out
+width, with as many learned numbers, does not: it hands on one mixture, in which the two moods are not told apart. The
+full run takes two minutes on two cores. Run: python examples/03_heads.py --output out
 """
 
 import statistics
@@ -81,7 +81,7 @@ def main(output: Path, *, quick: bool) -> Heads:
         }
         for heads in HEADS
     ]
-    table(rows, f"is the friend glad, and is the rival? Both right, on unseen groups, {seeds} seed(s); chance 25 %")
+    table(rows, f"is the friend glad, and is the rival? Both right, on unseen groups, chance 25 %; seeds: {seeds}")
     draw(networks, accuracies, unseen, output)
     print(
         f"\nTwo heads answer both questions about {statistics.mean(accuracies[2]):.1%} of the members, one head of the "
@@ -119,7 +119,7 @@ def two_heads_by_layer() -> Tensor:
 
 
 def make_groups(count: int, seed: int) -> Groups:
-    """Names are random directions, new in every group; a mood is at least 0.1 away from neither glad nor sad."""
+    """Names are random directions, new in every group; a mood is at least 0.1 from 0, above is glad."""
     generator = torch.Generator().manual_seed(seed)
     names = functional.normalize(torch.randn(count, MEMBERS, NAME, generator=generator), dim=-1)
     mood = torch.empty(count, MEMBERS).uniform_(-0.9, 0.9, generator=generator)

@@ -94,7 +94,7 @@ def main(output: Path, *, quick: bool) -> Positions:
     accuracies = {kind: [which_comes_first(kind, seed, quick=quick) for seed in range(seeds)] for kind in IN_CHANNELS}
     table(
         [{"positions": kind, "accuracy": f"{statistics.mean(found):.1%}"} for kind, found in accuracies.items()],
-        f"which of two words comes first, unseen sentences of 2 to {LONGEST} words, {seeds} seed(s); chance 50 %",
+        f"which of two words comes first, unseen sentences of 2 to {LONGEST} words, chance 50 %; seeds: {seeds}",
     )
     draw(accuracies, output)
     told = min(min(found) for kind, found in accuracies.items() if kind != "none")

@@ -32,7 +32,7 @@ from graphattn.data.packed import PackedGraphs
 
 FEATURIZER = ga.MoleculeFeaturizer()
 COLUMNS = [column.name for column in FEATURIZER.node_columns]
-DRAWN = ("furosemide", "NS(=O)(=O)c1cc(C(=O)O)c(NCc2ccco2)cc1Cl")  # one of the unseen
+DRAWN = ("benazolin", "OC(=O)CN1C(=O)Sc2cccc(Cl)c12")  # one of the unseen
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def main(output: Path, *, quick: bool) -> Results:
     nitro = sum(len(Chem.MolFromSmiles(each).GetSubstructMatches(NITRO)) for each in smiles[1])
     print(f"\nfor {nitro} nitro groups, at most {1 - nitro / len(truth):.1%} can be right")
 
-    drawn, axes = figure(3, width=5, height=4.2)
+    drawn, axes = figure(3, width=5, height=4.6)
     draw_confusion(axes[0], confusion)
     graph, mol = skeleton(DRAWN[1]), FEATURIZER.molecule(DRAWN[1])
     shown, orders = predict(network, graph), graph.order[::2]

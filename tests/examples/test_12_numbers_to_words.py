@@ -46,12 +46,12 @@ def test_every_spelling_fits_the_network():
 
 def test_numbers_are_drawn_by_length_and_none_is_learned_twice():
     example = load("12_numbers_to_words")
-    drawn = example.draw_numbers(random.Random(0), example.KNOWN, {*example.SHOWN})
+    drawn = example.draw_numbers(random.Random(0), example.KNOWN, {*example.SHOWN})  # noqa: S311 (no secret)
     numbers = [number for of_length in drawn.values() for number in of_length]
     assert len({*numbers}) == len(numbers) == sum(example.KNOWN.values()) <= 20_000
     assert sorted(drawn[1]) == [*range(10)]
     assert all(len(str(number)) == length for length, of_length in drawn.items() for number in of_length)
-    unseen = example.draw_numbers(random.Random(1), {1: 5, 2: 100}, {*numbers})
+    unseen = example.draw_numbers(random.Random(1), {1: 5, 2: 100}, {*numbers})  # noqa: S311 (no secret)
     assert unseen[1] == []  # all are known
     assert {*unseen[2]} == {*range(10, 100)} - {*numbers}
 

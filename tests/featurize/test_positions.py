@@ -46,7 +46,7 @@ def test_pixel_positions_refuse_a_negative_side():
 
 
 def test_sinusoidal_is_the_formula():
-    place, channels = 7, 6
+    place, channels = 12_345.678, 6
     by_hand = [
         wave(place / 10_000 ** (2 * pair / channels)) for pair in range(channels // 2) for wave in (math.sin, math.cos)
     ]
