@@ -2,8 +2,8 @@
 
 Everybody in a group has a name, a friend, a rival and a mood; asked is whether the friend is glad and whether the rival
 is, two kinds of relation that matter at once. One sees that two heads answer, and that one head of the same total
-width, with as many learned numbers, does not: it hands on one mixture, in which the two moods are not told apart. The
-full run takes two minutes on two cores. Run: python examples/03_heads.py --output out
+width, with as many learned numbers, does not: it looks at one of the two and guesses about the other. The full run
+takes two minutes on two cores. Run: python examples/03_heads.py --output out
 """
 
 import statistics
@@ -50,7 +50,7 @@ class Groups:
     label: Tensor  # 0 to 3: friend glad counts 2, rival glad 1
 
     def network_input(self, which: Tensor) -> SimpleNamespace:
-        """Some of the groups as one batch; everybody sees everybody of the own group."""
+        """Some of the groups as one batch; everybody sees everybody of their group."""
         everybody = ga.Adjacency.complete(ptr=torch.arange(len(which) + 1) * MEMBERS)
         return SimpleNamespace(x=self.x[which].flatten(0, 1), edge_index=everybody, edge_attr=None)
 
@@ -125,7 +125,7 @@ def make_groups(count: int, seed: int) -> Groups:
     mood = torch.empty(count, MEMBERS).uniform_(-0.9, 0.9, generator=generator)
     mood += 0.1 * mood.sign()
     preference = torch.rand(count, MEMBERS, MEMBERS, generator=generator)
-    preference.diagonal(dim1=1, dim2=2).fill_(-1)  # nobody is the own friend or rival
+    preference.diagonal(dim1=1, dim2=2).fill_(-1)  # nobody is their own friend or rival
     friend, rival = preference.topk(2).indices.unbind(-1)
     group = torch.arange(count)[:, None]
     x = torch.cat([names, names[group, friend], names[group, rival], mood[..., None]], -1)
@@ -163,7 +163,7 @@ def draw(
         axes[0].bar(place, mean, yerr=[[low], [high]], capsize=6, color=COLORS[place], width=0.6)
         axes[0].text(place, mean + 0.03, f"{mean:.1%}", ha="center")
     axes[0].axhline(0.25, color="black", linestyle=":", linewidth=1)
-    axes[0].text(-0.38, 0.265, "chance", fontsize=9)
+    axes[0].text(0.5, 0.265, "chance", ha="center", fontsize=9)
     axes[0].set(ylim=(0, 1.12), ylabel="both answers right", xlabel="heads (same total width)", xticks=range(2))
     axes[0].set(xticklabels=HEADS, title=f"{len(accuracies[1])} seeds, lowest to highest")
     panel = iter(axes[1:])
@@ -176,12 +176,12 @@ def draw(
 
 
 def who_looks(axes: Any, weights: Tensor, groups: Groups, title: str) -> None:
-    """The weights of the first group, everybody's friend and rival marked."""
+    """The weights in the first group, everybody's friend and rival marked."""
     axes.imshow(weights.numpy(), cmap="Blues", vmin=0, vmax=1.4)
     for receiver in range(MEMBERS):
         for sender, letter in ((int(groups.friend[0, receiver]), "F"), (int(groups.rival[0, receiver]), "R")):
             axes.text(sender, receiver, letter, ha="center", va="center", fontsize=9)
-    axes.set(title=f"{title}: weights (F friend, R rival)", xlabel="looked at", ylabel="who looks")
+    axes.set(title=f"{title} (F friend, R rival)", xlabel="looked at", ylabel="who looks")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 A recording of 10 seconds is a set of 1,000 vectors, one of 10 minutes of 60,000. Time and memory of one layer of
 attention over all frames and over windows of +-15 frames are measured as far as 6 GiB go, and foreseen from there; then
 both learn to name the vowels of unseen speakers in noise, beside a network that sees single frames. One sees costs,
-accuracies, and a picture. The full run takes about 5 minutes on two cores. Run: python examples/08_speech.py --output out
+accuracies, and a picture. The full run takes about 5 minutes on two cores.
+Run: python examples/08_speech.py --output out
 """
 
 from collections.abc import Callable, Sequence

@@ -39,7 +39,7 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
 class Results:
     """What came out."""
 
-    differences: dict[tuple[int, str], float]  # largest between the two layers, by kernel size and normalizer
+    differences: dict[tuple[int, Normalizer], float]  # largest between the two layers, by kernel size and normalizer
     from_steep: dict[float, float]  # the same for a quadratic score, by its steepness
     parameters: dict[str, int]  # by network
     accuracy: dict[str, dict[int, Tensor]]  # on held-out images, one number per seed, by network and training images
@@ -111,7 +111,7 @@ def on_image(layer: ConvolutionAttention, image: Tensor, size: int) -> Tensor:
     """(C, height, width) as a set of pixels through attention, and back to an image."""
     _, height, width = image.shape
     out: Tensor = layer(image.flatten(1).T, *grid_and_places(height, width, size))
-    return out.T.unflatten(1, (height, width))
+    return out.T.view(-1, height, width)
 
 
 def learned(count: int, seed: int, *, steps: int) -> dict[str, float]:

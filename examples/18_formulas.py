@@ -14,6 +14,7 @@ import itertools
 import math
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,6 @@ from pathlib import Path
 import torch
 from lesson import COLORS, count_parameters, figure, parser, save, shuffled, table, train
 from rdkit import Chem
-from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.data import Batch, Data
@@ -80,6 +80,18 @@ def symbols(formula: str) -> list[str]:
     return re.findall(r"[A-Z][a-z]?|\*|\d", formula)
 
 
+def hill(mol: Chem.Mol) -> str:
+    """The formula in Hill order: carbon, hydrogen, then the alphabet; without carbon the alphabet alone.
+
+    Charges are not written, and isotopes count as their element. Source: Hill 1900, doi:10.1021/ja02046a005.
+    """
+    counts = Counter(atom.GetSymbol() for atom in mol.GetAtoms())
+    counts["H"] += sum(atom.GetTotalNumHs() for atom in mol.GetAtoms())  # those that are no atoms of the graph
+    first = ("C", "H") if counts["C"] else ()
+    order = sorted(+counts, key=lambda element: (element not in first, element))
+    return "".join(element + (str(counts[element]) if counts[element] > 1 else "") for element in order)
+
+
 def read_molecules(smiles: Sequence[str]) -> list[Molecule]:
     """Every molecule once, however it is spelled; what RDKit cannot read is left out."""
     with quiet_rdkit():
@@ -87,9 +99,8 @@ def read_molecules(smiles: Sequence[str]) -> list[Molecule]:
     unique = {Chem.MolToSmiles(mol, isomericSmiles=False): mol for mol in read}
     molecules = []
     for (name, mol), graph in zip(unique.items(), FEATURIZER.rows(unique.values())[0], strict=True):
-        formula = re.sub(r"[+-]\d*$", "", CalcMolFormula(mol))  # without the charge
         if graph is not None:
-            molecules.append(Molecule(name, formula, Data(x=graph.x[:, COLUMNS], edge_index=graph.edge_index)))
+            molecules.append(Molecule(name, hill(mol), Data(x=graph.x[:, COLUMNS], edge_index=graph.edge_index)))
     return molecules
 
 

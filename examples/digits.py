@@ -135,7 +135,8 @@ def fit(network: nn.Module, digits: Digits, *, steps: int) -> None:
 def guesses(network: nn.Module, digits: Digits) -> Tensor:
     """(N,) the digit that ``network`` reads in each image."""
     with torch.no_grad():
-        return network(digits.images).argmax(-1)
+        scores: Tensor = network(digits.images)
+    return scores.argmax(-1)
 
 
 def accuracy(network: nn.Module, digits: Digits) -> float:

@@ -120,15 +120,19 @@ class SignInvariant(nn.Module):
     Raises:
         SettingError: a number is below 1.
 
-    Source: Lim et al. 2022, arXiv:2202.13013 (SignNet).
+    Source: Lim et al. 2022, arXiv:2202.13013 (SignNet); weights begin as in He et al. 2015, arXiv:1502.01852.
     """
 
     def __init__(self, count: int, channels: int, hidden: int = 32) -> None:
         super().__init__()
         sizes = {"count": count, "channels": channels, "hidden": hidden}
         self.count, channels, hidden = (whole_number(name, size, at_least=1) for name, size in sizes.items())
-        self.phi = nn.Sequential(nn.Linear(1, hidden), nn.GELU(), nn.Linear(hidden, hidden))
-        self.rho = nn.Sequential(nn.Linear(self.count * hidden, hidden), nn.GELU(), nn.Linear(hidden, channels))
+        self.phi = nn.Sequential(nn.Linear(1, hidden), nn.ReLU(), nn.Linear(hidden, hidden))
+        self.rho = nn.Sequential(nn.Linear(self.count * hidden, hidden), nn.ReLU(), nn.Linear(hidden, channels))
+        for layer in (*self.phi, *self.rho):
+            if isinstance(layer, nn.Linear):  # PyTorch's own start would drown the small numbers of eigenvectors
+                nn.init.kaiming_normal_(layer.weight)
+                nn.init.zeros_(layer.bias)
 
     def forward(self, vectors: Tensor) -> Tensor:
         """(N, count) -> (N, channels).

@@ -195,10 +195,18 @@ def test_sign_invariant_minds_everything_else():
 
 
 def test_sign_invariant_learns():
+    torch.manual_seed(0)
     network, vectors = SignInvariant(count=4, channels=5, hidden=16), torch.randn(9, 4, requires_grad=True)
     network(vectors).sum().backward()
     assert bool((vectors.grad != 0).all())
     assert all(bool(each.grad.any()) for each in network.parameters())
+
+
+def test_sign_invariant_tells_nodes_apart_from_the_start():
+    """The numbers of an eigenvector of a molecule are small, about 0.2; they must not drown in the biases."""
+    torch.manual_seed(0)
+    network = SignInvariant(count=4, channels=16)
+    assert float(network(0.2 * torch.randn(200, 4)).std(0).mean().detach()) > 0.1
 
 
 def test_sign_invariant_makes_mirror_images_alike():
