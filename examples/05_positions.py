@@ -198,7 +198,7 @@ def draw(accuracies: dict[str, list[float]], output: Path) -> None:
     likeness.set(title="sinusoidal, 2-D: dot product with x", xlabel="column", ylabel="row", xticks=range(0, 16, 5))
     for place, found in enumerate(accuracies.values()):
         bars.bar(place, statistics.mean(found), color=COLORS[place])
-        bars.text(place, statistics.mean(found) + 0.02, f"{statistics.mean(found):.0%}", ha="center")
+        bars.text(place, statistics.mean(found) + 0.02, f"{statistics.mean(found):.1%}", ha="center")
     bars.axhline(0.5, color="black", linestyle=":", linewidth=1)
     bars.set_xticks(range(len(accuracies)), accuracies)
     bars.set(ylim=(0, 1.12), title="which of two words comes first", ylabel="accuracy (dotted: chance)")

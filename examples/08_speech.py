@@ -175,11 +175,11 @@ def picture(
     """A recording with its vowels, true and named; and what both views cost."""
     drawn, ((sound, duration), (labels, memory)) = figure(2, 2, width=7, height=3.4)
     seconds = len(spectrum) * STEP_SECONDS
-    sound.imshow(spectrum.T, origin="lower", aspect="auto", extent=(0, seconds, 0, MELS), cmap="magma")
+    sound.imshow(spectrum.T.numpy(), origin="lower", aspect="auto", extent=(0, seconds, 0, MELS), cmap="magma")
     sound.set(title="An unseen speaker, log-mel spectrum", ylabel="band", xlabel="seconds")
     shown = ListedColormap(COLORS[: len(VOWELS)])
     labels.imshow(
-        torch.stack(list(rows.values())),
+        torch.stack(list(rows.values())).numpy(),
         aspect="auto",
         extent=(0, seconds, len(rows), 0),
         cmap=shown,

@@ -2,7 +2,7 @@
 
 Each of the 64 pixels of an 8 x 8 image is a vector: its gray value and its place. With every pair as adjacency a pixel
 sees the whole image in one step; with the k x k grid it sees what a convolution sees, at a fraction of the pairs. The
-three networks have about as many parameters and the same training. The picture shows six held-out digits, and below
+networks have about as many parameters and the same training. The picture shows six held-out digits, and below
 each how much its pixels are looked at in the last block, first where all are seen, then where the nearest are.
 
 Takes 2 to 3 minutes on two cores. Run: python examples/09_digits.py --output out
@@ -45,7 +45,7 @@ def main(output: Path, *, quick: bool) -> dict[str, Result]:
         torch.manual_seed(0)
         trained[name] = network = make()
         start = time.perf_counter()
-        digits.fit(network, training, steps=112 if quick else 1500)
+        digits.fit(network, training, steps=84 if quick else 1500)
         seconds = time.perf_counter() - start
         pairs = digits.neighborhood(network.size, 1)[0].num_entries if isinstance(network, PixelAttention) else None
         results[name] = Result(count_parameters(network), pairs, digits.accuracy(network, held_out), seconds)
@@ -93,7 +93,7 @@ def draw(networks: dict[str, nn.Module], held_out: Digits, output: Path) -> None
             look = (
                 {"cmap": "gray_r"} if name == "the image" else {"cmap": "viridis", "vmin": 0, "vmax": float(maps.max())}
             )
-            mappable = place.imshow(values, **look)
+            mappable = place.imshow(values.numpy(), **look)
             place.set(xticks=[], yticks=[])
         row[0].set_ylabel(name)
         if name != "the image":

@@ -66,7 +66,7 @@ def main(output: Path, *, quick: bool) -> Results:
     accuracy = {name: {count: torch.zeros(len(seeds)) for count in counts} for name in NETWORKS}
     for count in counts:
         for seed in seeds:
-            for name, right in learned(count, seed, steps=80 if quick else max(300, count // 2)).items():
+            for name, right in learned(count, seed, steps=60 if quick else max(300, count // 2)).items():
                 accuracy[name][count][seed] = right
     results = Results(differences, from_steep, parameters, accuracy)
     report(results)
@@ -180,7 +180,7 @@ def draw_heads(axes: Any) -> None:
     senders, edges = grid.row(10)
     seen = torch.zeros(9, 25).index_copy(1, senders.long(), weights[edges].T).view(3, 3, 5, 5)
     framed = nn.functional.pad(seen, (1, 0, 1, 0), value=torch.nan)
-    axes.imshow(framed.transpose(1, 2).reshape(18, 18), cmap="Blues", vmin=-0.2, vmax=1)
+    axes.imshow(framed.transpose(1, 2).reshape(18, 18).numpy(), cmap="Blues", vmin=-0.2, vmax=1)
     for head in range(9):
         axes.text(6 * (head % 3) + 1, 6 * (head // 3) + 3, "o", ha="center", va="center", color=COLORS[3])
     axes.set(xticks=[], yticks=[])

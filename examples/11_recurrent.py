@@ -120,7 +120,7 @@ def draw(gradients: dict[str, Tensor], seconds: dict[str, dict[str, dict[int, fl
     drawn, axes = figure(4, 2, width=3.4, height=3.4)
     for place, (name, size) in zip(axes[0], gradients.items(), strict=True):
         scale = size.log10().masked_fill(size == 0, torch.nan)
-        mappable = place.imshow(scale, cmap="viridis", vmin=-6, vmax=0)
+        mappable = place.imshow(scale.numpy(), cmap="viridis", vmin=-6, vmax=0)
         place.set(title=name, xlabel="input")
     axes[0, 0].set_ylabel("output")
     drawn.colorbar(mappable, ax=axes[0], label="log10 of the gradient; white: none")

@@ -24,8 +24,8 @@ from graphattn.model.generation import Decoded, beam_search
 from graphattn.patterns import offsets
 
 # What sums over a set are multiplied by before they join a position's vector. Added as they are, tens of vectors drown
-# the rest of it, and the norm that follows hardly tells 29 of them from 30: of six small decoders that learned to write
-# how many equal vectors there are, 0 to 30, one came to make no mistake without this factor, and all six with it.
+# the rest of it, and the norm that follows hardly tells 29 of them from 30. Of six small decoders trained to write how
+# many equal vectors there are, 0 to 30, all made no mistake in the end with this factor, and none did so without it.
 SUM_SCALE = 0.1
 
 

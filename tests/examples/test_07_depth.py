@@ -26,11 +26,11 @@ def test_every_block_sees_one_hop_farther(depth):
 
 
 def test_a_network_is_right_as_far_as_it_is_deep_and_guesses_beyond(results):
-    assert results.reach == (1, 2)
-    assert results.accuracy.shape == (2, 4)
-    sees = torch.arange(4) <= torch.tensor(results.reach)[:, None]
+    assert results.reach == (1, 2, 3)
+    assert results.accuracy.shape == (3, 5)
+    sees = torch.arange(5) <= torch.tensor(results.reach)[:, None]
     assert bool((results.accuracy[sees] > 0.9).all())
-    assert bool(((results.accuracy[~sees] - 0.25).abs() < 0.06).all())  # one color of four
+    assert bool(((results.accuracy[~sees] - 0.25).abs() < 0.03).all())  # one color of four
 
 
 def test_it_is_drawn(results, output):
@@ -41,22 +41,14 @@ def test_it_is_drawn(results, output):
 def test_answers_are_the_colors_that_pointers_lead_to():
     depth = load("07_depth")
     batch = depth.rings(3, 6, torch.Generator().manual_seed(5))
-    sender, receiver = batch.edge_index.edge_index()
-    ahead = {
-        int(to): int(of) for of, to, kind in zip(sender, receiver, batch.edge_attr, strict=True) if kind == depth.NEXT
-    }
-    behind = {
-        int(to): int(of)
-        for of, to, kind in zip(sender, receiver, batch.edge_attr, strict=True)
-        if kind == depth.PREVIOUS
-    }
-    assert sorted(ahead.values()) == sorted(behind.values()) == list(range(48))
-    asked = set()
-    for node, (_, hops) in enumerate(batch.x.tolist()):
+    sender, receiver = batch.edge_index.edge_index().tolist()
+    kinds = batch.edge_attr.flatten().tolist()
+    following = {at: of for of, at, kind in zip(sender, receiver, kinds, strict=True) if kind == depth.NEXT}
+    before = {at: of for of, at, kind in zip(sender, receiver, kinds, strict=True) if kind == depth.PREVIOUS}
+    assert sorted(following.values()) == sorted(before.values()) == list(range(48))
+    for node in range(48):
         target = node
-        for _ in range(hops):
-            assert behind[ahead[target]] == target
-            target = ahead[target]
-        assert batch.x[target, 0] == batch.answer[node]
-        asked.add(hops)
-    assert asked == set(range(7))
+        for hops in range(7):
+            assert batch.ahead[node, hops] == batch.x[target, 0]
+            assert before[following[target]] == target
+            target = following[target]

@@ -15,8 +15,8 @@ START, END = 9, 0
 class Written:
     """A scorer that knows what is written: ``probabilities(set, tokens)`` gives those of the token after them."""
 
-    def __init__(self, probabilities):
-        self.probabilities, self.prefixes, self.asked = probabilities, None, []
+    def __init__(self, probabilities, end=END):
+        self.probabilities, self.end, self.prefixes, self.asked = probabilities, end, None, []
 
     def __call__(self, tokens, parents, sets):
         if self.prefixes is None:
@@ -28,6 +28,8 @@ class Written:
                 (*self.prefixes[parent], token) for parent, token in zip(parents, tokens.tolist(), strict=True)
             ]
         assert bool((sets.diff() >= 0).all())
+        assert all(self.end not in tokens for tokens in self.prefixes)  # nothing is written on past its end
+        assert len(set(zip(sets.tolist(), self.prefixes, strict=True))) == len(sets)
         self.asked.append(sets.tolist())
         rows = [self.probabilities(which, tokens) for which, tokens in zip(sets.tolist(), self.prefixes, strict=True)]
         return torch.tensor(rows, dtype=torch.float64).log().view(len(rows), -1)
@@ -35,7 +37,7 @@ class Written:
 
 def search(probabilities, num_sets=1, **settings):
     settings = {"start": START, "end": END, "longest": 5} | settings
-    return beam_search(Written(probabilities), num_sets, **settings)
+    return beam_search(Written(probabilities, settings["end"]), num_sets, **settings)
 
 
 def table(rows):
@@ -128,6 +130,12 @@ def test_every_set_has_the_result_that_it_has_alone():
         assert search(lambda _, tokens, which=which: probabilities(which, tokens), 1, longest=4, beams=3) == [result]
 
 
+def test_a_beam_stays_full_though_sequences_of_it_end():
+    scorer = Written(table({(): [0.4, 0.3, 0.2, 0.1], **{(token,): [0.1, 0.3, 0.3, 0.3] for token in (1, 2, 3)}}))
+    beam_search(scorer, 1, start=START, end=END, longest=2, beams=3, length_penalty=9.0)
+    assert [len(sets) for sets in scorer.asked] == [1, 3, 3]
+
+
 def test_a_finished_set_is_not_asked_about_again():
     def after_some(which, tokens):
         return [1.0, 0.0] if len(tokens) == (2, 0, 1)[which] else [0.1, 0.9]
@@ -178,12 +186,14 @@ def test_length_penalty_favors_longer_sequences(alpha, want):
 
 
 @pytest.mark.parametrize("beams", [1, 2, 5])
-def test_of_equal_tokens_the_smaller_one_is_taken(beams):
+def test_of_equal_ones_the_smaller_token_and_the_shorter_sequence_are_taken(beams):
     even = lambda *_: [0.25] * 4  # noqa: E731
     (result,) = search(even, longest=2, beams=beams)
     assert (result.tokens, result.finished) == ((), True)
     (result,) = search(even, longest=2, end=3)
     assert (result.tokens, result.finished) == ((0, 0), False)
+    shorter = table({(): [0.25, 0.5, 0.25], (1,): [0.5, 0.25, 0.25]})  # 0.25, and 0.5 * 0.5 after token 1
+    assert search(shorter, beams=beams + 1)[0].tokens == ()
     of_two = table({(): [0.0, 0.5, 0.5], (1,): [1.0, 0.0, 0.0], (2,): [1.0, 0.0, 0.0]})
     assert search(of_two, beams=beams)[0].tokens == (1,)
 
