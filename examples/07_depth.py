@@ -33,7 +33,7 @@ class Plan:
 
 
 FULL = Plan(depths=range(1, 7), most_hops=6, epochs=10, rings=32, channels=64)
-QUICK = Plan(depths=range(1, 4), most_hops=4, epochs=3, rings=16, channels=32)
+QUICK = Plan(depths=range(1, 3), most_hops=4, epochs=3, rings=16, channels=32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +159,10 @@ def picture(results: Results, plan: Plan, output: Path) -> None:
         (first, results.attention, "Attention mixes the set"),
         (second, results.feed_forward, "Fully connected: each vector alone"),
     ):
-        axes.imshow(values, cmap="Blues", vmin=0)
+        axes.imshow(values.numpy(), cmap="Blues", vmin=0)
         axes.set(title=title, xlabel="input vector", ylabel="output vector")
     drawn.colorbar(
-        third.imshow(results.accuracy, cmap="viridis", vmin=1 / COLORS_OF_NODES, vmax=1), label="share right"
+        third.imshow(results.accuracy.numpy(), cmap="viridis", vmin=1 / COLORS_OF_NODES, vmax=1), label="share right"
     )
     third.set(title="Color of the node some hops ahead", xlabel="hops", ylabel="blocks")
     third.set_yticks(range(len(plan.depths)), [str(depth) for depth in plan.depths])

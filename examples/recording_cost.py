@@ -39,13 +39,13 @@ class Cost:
     peak_mib: float  # adjacency, forward and backward: the most memory above that before; NaN where there is no /proc
 
 
-def costs(view: str, lengths: Sequence[int], *, rounds: int) -> list[Cost]:
-    """At rising lengths, as far as the budget goes, by medians over ``rounds``; in a new process, which holds nothing.
+def costs(lengths: Sequence[int], *, rounds: int) -> list[Cost]:
+    """Of both views at rising lengths as far as the budget goes, by medians over ``rounds``, in a new process.
 
     Raises:
         subprocess.CalledProcessError: the process failed; its own words are printed.
     """
-    command = [sys.executable, __file__, view, str(rounds), *map(str, lengths)]
+    command = [sys.executable, __file__, str(rounds), *map(str, lengths)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)  # noqa: S603 (this file)
     return [Cost(**each) for each in json.loads(ran.stdout)]
 
@@ -74,10 +74,10 @@ def adjacency(view: str, frames: int) -> ga.Adjacency:
 
 
 def measured(view: str, lengths: Sequence[int], rounds: int) -> list[Cost]:
-    """The same in this process; the first two lengths whatever they ask for, as what follows is foreseen from them."""
+    """Of one view, in this process; the first two lengths whatever they ask for: the others are foreseen from them."""
     torch.manual_seed(0)
     layer = ga.GraphAttention(CHANNELS, CHANNELS, HEADS)
-    forward_and_backward(layer, torch.randn(50, CHANNELS), adjacency("window", 50))  # loads the kernels
+    forward_and_backward(layer, torch.randn(50, CHANNELS), adjacency(view, 50))  # loads the kernels
     found: list[Cost] = []
     for frames in lengths:
         if len(found) > 1 and grown(found[-2], found[-1], frames).peak_mib > BUDGET_MIB:
@@ -137,5 +137,5 @@ def mebibytes(name: str) -> float:
 
 
 if __name__ == "__main__":
-    wanted, times, *sizes = sys.argv[1:]
-    print(json.dumps([asdict(each) for each in measured(wanted, [int(size) for size in sizes], int(times))]))
+    times, *sizes = map(int, sys.argv[1:])
+    print(json.dumps([asdict(each) for view in ("window", "full") for each in measured(view, sizes, times)]))
