@@ -41,7 +41,7 @@ NAMES = [column.name for column in FEATURIZER.node_columns]
 COLUMNS = [NAMES.index("element"), NAMES.index("hydrogens")]  # all that the network is told of an atom
 TOLD = [FEATURIZER.node_columns[column] for column in COLUMNS]
 LABELS: dict[Normalizer, str] = {"relu": "sums (ReLU)", "softmax": "means (softmax)"}
-START, END, LONGEST = 1, 2, 32
+START, END = 1, 2
 CHANNELS, HEADS, BATCH = 64, 4, 64
 UNSEEN, MOST_UNSEEN = 0.1, 1000  # of each table: a tenth of its molecules, at most a thousand
 SIZES = (1, 11, 21, 31, 41, 61)  # heavy atoms: 1 to 10, 11 to 20, ...
@@ -53,8 +53,18 @@ class Molecule:
     """What the network is given, and what it shall write."""
 
     smiles: str  # canonical, without stereo, which a formula does not show
-    formula: str
+    counts: Counter[str]  # atoms of each element
     graph: Data  # x (atoms, 2): codes of the element and of the number of hydrogens
+
+    @property
+    def formula(self) -> str:
+        """Hill order: carbon, hydrogen, then the alphabet; without carbon the alphabet alone. No charge, no isotope.
+
+        Source: Hill 1900, doi:10.1021/ja02046a005.
+        """
+        first = ("C", "H") if self.counts["C"] else ()
+        order = sorted(+self.counts, key=lambda element: (element not in first, element))
+        return "".join(element + str(self.counts[element]).removesuffix("1") for element in order)
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class Judged:
 
     table: str
     molecule: Molecule
-    novel: bool  # whether no known molecule has its formula
+    novel: bool  # whether its formula was not among those to learn from
     written: Mapping[Normalizer, str]
 
     def is_right(self, contestant: Normalizer) -> bool:
@@ -80,16 +90,11 @@ def symbols(formula: str) -> list[str]:
     return re.findall(r"[A-Z][a-z]?|\*|\d", formula)
 
 
-def hill(mol: Chem.Mol) -> str:
-    """The formula in Hill order: carbon, hydrogen, then the alphabet; without carbon the alphabet alone.
-
-    Charges are not written, and isotopes count as their element. Source: Hill 1900, doi:10.1021/ja02046a005.
-    """
+def count_atoms(mol: Chem.Mol) -> Counter[str]:
+    """Atoms of each element, hydrogens included."""
     counts = Counter(atom.GetSymbol() for atom in mol.GetAtoms())
     counts["H"] += sum(atom.GetTotalNumHs() for atom in mol.GetAtoms())  # those that are no atoms of the graph
-    first = ("C", "H") if counts["C"] else ()
-    order = sorted(+counts, key=lambda element: (element not in first, element))
-    return "".join(element + (str(counts[element]) if counts[element] > 1 else "") for element in order)
+    return counts
 
 
 def read_molecules(smiles: Sequence[str]) -> list[Molecule]:
@@ -100,7 +105,8 @@ def read_molecules(smiles: Sequence[str]) -> list[Molecule]:
     molecules = []
     for (name, mol), graph in zip(unique.items(), FEATURIZER.rows(unique.values())[0], strict=True):
         if graph is not None:
-            molecules.append(Molecule(name, hill(mol), Data(x=graph.x[:, COLUMNS], edge_index=graph.edge_index)))
+            atoms = Data(x=graph.x[:, COLUMNS], edge_index=graph.edge_index)
+            molecules.append(Molecule(name, count_atoms(mol), atoms))
     return molecules
 
 
@@ -115,6 +121,16 @@ def split(
     held_back = {molecule.smiles for molecules in unseen.values() for molecule in molecules}
     known = {molecule.smiles: molecule for molecules in tables.values() for molecule in molecules}
     return [molecule for smiles, molecule in known.items() if smiles not in held_back], unseen
+
+
+def mixtures(known: Sequence[Molecule], count: int, draw: random.Random) -> list[Molecule]:
+    """Two molecules side by side as one graph: larger counts than most molecules have, and new pairs of counts."""
+    made = []
+    for first, second in (draw.sample(known, 2) for _ in range(count)):
+        pair = Batch.from_data_list([first.graph, second.graph])
+        graph = Data(x=pair.x, edge_index=pair.edge_index)
+        made.append(Molecule(f"{first.smiles}.{second.smiles}", first.counts + second.counts, graph))
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +165,7 @@ class Writer(nn.Module):
             [column.width for column in TOLD], CHANNELS, channels=CHANNELS, layers=1, heads=HEADS, readout=None
         )
         self.decoder = ga.SequenceDecoder(
-            len(vocabulary), channels=CHANNELS, layers=2, heads=HEADS, longest=LONGEST, cross_normalizer=normalizer
+            len(vocabulary), channels=CHANNELS, layers=2, heads=HEADS, cross_normalizer=normalizer
         )
 
     def forward(self, lesson: Lesson) -> Tensor:
@@ -274,13 +290,15 @@ def main(output: Path, tables: Mapping[str, Sequence[str]], *, quick: bool) -> l
         name: [molecule for molecule in read_molecules(smiles) if len(molecule.graph.x) <= MOST_QUICK or not quick]
         for name, smiles in tables.items()
     }
-    known, unseen = split(molecules, random.Random(0))  # noqa: S311 (no secret)
-    vocabulary = Vocabulary.of([symbols(molecule.formula) for molecule in known], reserved=("<start>", "<end>"))
+    draw = random.Random(0)  # noqa: S311 (no secret)
+    known, unseen = split(molecules, draw)
+    vocabulary = Vocabulary.of([symbols(molecule.formula) for molecule in to_learn], reserved=("<start>", "<end>"))
+    to_learn = known + mixtures(known, len(known) // 3, draw)
     networks = {contestant: Writer(vocabulary, contestant) for contestant in LABELS}
-    print(f"{len(known):,} molecules to learn from; {count_parameters(networks['relu']):,} parameters")
+    print(f"{len(known):,} molecules to learn from, and {len(to_learn) - len(known):,} mixtures of two; {count_parameters(networks['relu']):,} parameters")
     for network in networks.values():
-        learn(network, known, steps=90 if quick else 8000)
-    judged = judge(networks, unseen, known)
+        learn(network, to_learn, steps=90 if quick else 7000)
+    judged = judge(networks, unseen, to_learn)
     report(judged)
     picture(networks["relu"], judged, output)
     print(f"Sums write {share(judged, 'relu'):.1%} of the formulas, means {share(judged, 'softmax'):.1%}.")
