@@ -64,7 +64,7 @@ class Molecule:
         """
         first = ("C", "H") if self.counts["C"] else ()
         order = sorted(+self.counts, key=lambda element: (element not in first, element))
-        return "".join(element + str(self.counts[element]).removesuffix("1") for element in order)
+        return "".join(element + (str(count) if (count := self.counts[element]) > 1 else "") for element in order)
 
 
 @dataclass(frozen=True)
@@ -292,12 +292,15 @@ def main(output: Path, tables: Mapping[str, Sequence[str]], *, quick: bool) -> l
     }
     draw = random.Random(0)  # noqa: S311 (no secret)
     known, unseen = split(molecules, draw)
+    to_learn = known + mixtures(known, 0 if quick else len(known) // 3, draw)
     vocabulary = Vocabulary.of([symbols(molecule.formula) for molecule in to_learn], reserved=("<start>", "<end>"))
-    to_learn = known + mixtures(known, len(known) // 3, draw)
     networks = {contestant: Writer(vocabulary, contestant) for contestant in LABELS}
-    print(f"{len(known):,} molecules to learn from, and {len(to_learn) - len(known):,} mixtures of two; {count_parameters(networks['relu']):,} parameters")
+    print(
+        f"{len(known):,} molecules to learn from, and {len(to_learn) - len(known):,} mixtures of two; "
+        f"{count_parameters(networks['relu']):,} parameters"
+    )
     for network in networks.values():
-        learn(network, to_learn, steps=90 if quick else 7000)
+        learn(network, to_learn, steps=110 if quick else 7000)
     judged = judge(networks, unseen, to_learn)
     report(judged)
     picture(networks["relu"], judged, output)
@@ -308,7 +311,7 @@ def main(output: Path, tables: Mapping[str, Sequence[str]], *, quick: bool) -> l
 def read_tables(files: Sequence[Path], column: str) -> dict[str, list[str]]:
     """The SMILES of each file; without files, of the solubility set."""
     if files:
-        return {file.name: read_table(file).column(column) for file in files}
+        return {str(file): read_table(file).column(column) for file in files}
     card = load_card("solubility")
     return {card.name: card.table().column(card.smiles_column)}
 

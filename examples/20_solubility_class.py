@@ -4,7 +4,7 @@ The classes of the measured values: low below 1 mmol/L (log10 of mol/L below -3)
 from there on. The library's classifier answers yes-or-no questions, so it is asked two at once: does the molecule reach
 -3, does it reach -1? The yeses, counted, are the class (Frank and Hall 2001). Beside it stand the same network trained
 on the values, which say more than their classes, and cut afterwards; random forests; and a guess that always names the
-commonest class. The full run takes about five minutes on two cores.
+commonest class. The full run takes about six minutes on two cores.
 Run: python examples/20_solubility_class.py --output out
 """
 

@@ -1,6 +1,8 @@
 """Vowels of synthetic speakers: glottal pulses whose pitch drifts, through resonators at the formants, in noise."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,8 +21,9 @@ SPEAKERS = (
 )
 BANDWIDTHS = (60, 90, 150)  # of the formants, in Hz
 VOWEL_SECONDS = (0.12, 0.4)
-DRIFT_SECONDS = 0.3  # between the points of a pitch curve
-NOISE_DECIBELS = (0, 20)  # how much weaker than the voice is white noise
+DRIFT_SECONDS = 0.3  # between the points of the curve of the pitch
+SWELL_SECONDS = 0.1  # the same of the noise
+NOISE_DECIBELS = (-5, 25)  # how much weaker than the voice it is at such a point
 
 Samples = NDArray[np.float64]
 
@@ -34,7 +37,7 @@ class Recording:
 
 
 def recording(seconds: float, draw: np.random.Generator) -> Recording:
-    """A new speaker, vowels of random lengths without pauses, and noise of a random strength."""
+    """A new speaker, vowels of random lengths without pauses, and white noise that swells and fades."""
     pitch, formants = SPEAKERS[draw.integers(len(SPEAKERS))]
     samples = round(seconds * SAMPLE_RATE)
     source = pulses(pitch * draw.normal(1, 0.1), samples, draw)
@@ -51,15 +54,22 @@ def recording(seconds: float, draw: np.random.Generator) -> Recording:
             sound, states[place] = resonated(sound, hertz, width, states[place])
         voice[here] = sound
         start = here.stop
-    noise = draw.normal(0, voice.std() * 10 ** (-draw.uniform(*NOISE_DECIBELS) / 20), samples)
-    return Recording(torch.from_numpy((voice + noise) / voice.std()).float(), torch.from_numpy(vowel))
+    weaker = curve(partial(draw.uniform, *NOISE_DECIBELS), SWELL_SECONDS, samples)
+    signal = voice / voice.std() + draw.normal(0, 10 ** (-weaker / 20))
+    return Recording(torch.from_numpy(signal).float(), torch.from_numpy(vowel))
+
+
+def curve(of: Callable[[int], Samples], seconds: float, samples: int) -> Samples:
+    """Lines from one to the next of the random points that stand ``seconds`` apart; ``of`` draws as many as it is told."""
+    time = np.arange(samples) / SAMPLE_RATE
+    points = np.arange(0, time[-1] + 2 * seconds, seconds)
+    lines: Samples = np.interp(time, points, of(len(points)))
+    return lines
 
 
 def pulses(pitch: float, samples: int, draw: np.random.Generator) -> Samples:
     """A pulse per period of the glottis, falling by 6 dB an octave, as it does once the lips have radiated it."""
-    time = np.arange(samples) / SAMPLE_RATE
-    points = np.arange(0, time[-1] + 2 * DRIFT_SECONDS, DRIFT_SECONDS)
-    hertz = pitch * np.exp(np.interp(time, points, draw.normal(0, 0.12, len(points))))
+    hertz = pitch * np.exp(curve(partial(draw.normal, 0, 0.12), DRIFT_SECONDS, samples))
     periods = np.floor(np.cumsum(hertz) / SAMPLE_RATE)
     pulse: Samples = lfilter([1], [1, -0.95], np.diff(periods, prepend=0))
     return pulse

@@ -11,6 +11,8 @@ from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
 BY_HAND = {
     "CCO": "C2H6O",
+    "C" * 11: "C11H24",
+    "C" * 10: "C10H22",
     "O": "H2O",
     "Cl": "ClH",
     "[NH4+].[Cl-]": "ClH4N",  # no carbon: by the alphabet, and without charge
@@ -62,6 +64,18 @@ def test_no_unseen_molecule_is_known():
     assert held_back | {*learned} == {molecule.smiles for molecule in alkanes + alcohols}
 
 
+def test_a_mixture_is_both_molecules_side_by_side():
+    example = load("18_formulas")
+    known = example.read_molecules(["CN", "O"])
+    mixed = example.mixtures(known, 20, random.Random(0))  # noqa: S311 (no secret)
+    assert len(mixed) == 20
+    for mixture in mixed:
+        (alone,) = example.read_molecules([mixture.smiles])
+        assert mixture.formula == alone.formula == "CH7NO"
+        assert torch.equal(mixture.graph.x, alone.graph.x)
+        assert torch.equal(mixture.graph.edge_index, alone.graph.edge_index)
+
+
 def test_shares_count_right_formulas_by_size():
     example = load("18_formulas")
     small, large = example.read_molecules(["CCO", "C" * 12])
@@ -106,4 +120,4 @@ def test_tables_of_your_own_are_read(tmp_path):
     files = [tmp_path / name for name in ("first.csv", "second.tsv")]
     files[0].write_text("name,SMILES\nethanol,CCO\n", encoding="utf-8")
     files[1].write_text("SMILES\tname\nC\tmethane\nCC\tethane\n", encoding="utf-8")
-    assert example.read_tables(files, "SMILES") == {"first.csv": ["CCO"], "second.tsv": ["C", "CC"]}
+    assert example.read_tables(files, "SMILES") == dict(zip(map(str, files), (["CCO"], ["C", "CC"]), strict=True))
