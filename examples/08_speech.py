@@ -149,8 +149,9 @@ def main(output: Path, *, quick: bool) -> Results:
     of_window = next(each for each in measured if each.view == "window" and each.frames == plan.lengths[-1])
     of_full = [*full, *expected][-1]
     print(
-        f"Full attention names {accuracy['full']:.1%} of the frames right, the window {accuracy['window']:.1%}; with "
-        f"{plan.lengths[-1]} frames the window takes {of_window.both_seconds:.3f} s, not {of_full.both_seconds:.3f} s, and "
+        f"Full attention names {accuracy['full']:.1%} of the frames right, the window {accuracy['window']:.1%}; "
+        f"with {plan.lengths[-1]} frames the window takes {of_window.both_seconds:.3f} s, not "
+        f"{of_full.both_seconds:.3f} s, and "
         f"{of_window.peak_mib:,.0f} MiB, not {of_full.peak_mib:,.0f} MiB."
     )
     return Results(tuple(measured), tuple(expected), difference, accuracy)

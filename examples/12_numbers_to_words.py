@@ -21,7 +21,7 @@ from torch.nn import functional
 import graphattn as ga
 from graphattn.featurize.positions import positions_in_sets
 from graphattn.featurize.vectors import Vocabulary, join_sets
-from graphattn.model.decoder import DecoderBlock, SequenceDecoder, next_tokens
+from graphattn.model.decoder import DecoderBlock, next_tokens
 
 BELOW_TWENTY = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -46,11 +46,10 @@ Spelling = tuple[str, ...]
 class Batch:
     """Some numbers and how they are spelled."""
 
-    digits: SimpleNamespace  # x (N, 2): a digit, and its place counted from the right
-    ptr: Tensor  # (G + 1,) boundaries of the numbers among the digits
+    digits: SimpleNamespace
     inputs: Tensor  # (M,) words, each number's start first
     targets: Tensor  # (M,) the word that follows each
-    words_ptr: Tensor  # (G + 1,) boundaries of the numbers among the words
+    ptr: Tensor  # (G + 1,) boundaries of the numbers among the words
 
 
 @dataclass(frozen=True)
@@ -103,12 +102,20 @@ def draw_numbers(draw: random.Random, counts: Mapping[int, int], avoided: set[in
     return drawn
 
 
-def batched(numbers: Sequence[int]) -> Batch:
-    """Numbers side by side, padded nowhere; every digit may look at every digit of its number."""
+def digits_of(numbers: Sequence[int]) -> SimpleNamespace:
+    """``x`` (N, 2), each digit and its place from the right, all numbers side by side; ``ptr`` has their boundaries.
+
+    Every digit may look at every digit of its number.
+    """
     digits, ptr = join_sets([torch.tensor([int(digit) for digit in reversed(str(number))]) for number in numbers])
     x = torch.stack([digits, positions_in_sets(ptr)], 1)
-    graphs = SimpleNamespace(x=x, edge_index=ga.Adjacency.complete(ptr=ptr), edge_attr=None)
-    return Batch(graphs, ptr, *next_tokens([WORDS.codes(spelled(number)) for number in numbers], START, END))
+    return SimpleNamespace(x=x, ptr=ptr, edge_index=ga.Adjacency.complete(ptr=ptr), edge_attr=None)
+
+
+def batched(numbers: Sequence[int]) -> Batch:
+    """Numbers and their words."""
+    words = [WORDS.codes(spelled(number)).tolist() for number in numbers]
+    return Batch(digits_of(numbers), *next_tokens(words, START, END))
 
 
 class Speller(nn.Module):
@@ -119,18 +126,18 @@ class Speller(nn.Module):
         self.encoder = ga.GraphTransformer(
             (10, len(KNOWN)), CHANNELS, channels=CHANNELS, layers=LAYERS, heads=HEADS, readout=None
         )
-        self.decoder = SequenceDecoder(len(WORDS), channels=CHANNELS, layers=LAYERS, heads=HEADS, longest=LONGEST)
+        self.decoder = ga.SequenceDecoder(len(WORDS), channels=CHANNELS, layers=LAYERS, heads=HEADS, longest=LONGEST)
 
     def forward(self, batch: Batch) -> Tensor:
         """(M, words) scores of the word that follows each."""
-        out: Tensor = self.decoder(batch.inputs, batch.words_ptr, self.encoder(batch.digits), batch.ptr)
+        out: Tensor = self.decoder(batch.inputs, batch.ptr, self.encoder(batch.digits), batch.digits.ptr)
         return out
 
     @torch.no_grad()
     def write(self, numbers: Sequence[int], beams: int = 1) -> list[Spelling]:
         """Spell the numbers."""
-        batch = batched(numbers)
-        written = self.decoder.generate(self.encoder(batch.digits), batch.ptr, start=START, end=END, beams=beams)
+        digits = digits_of(numbers)
+        written = self.decoder.generate(self.encoder(digits), digits.ptr, start=START, end=END, beams=beams)
         return [tuple(WORDS.words(each.tokens)) for each in written]
 
     @torch.no_grad()
