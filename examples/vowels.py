@@ -1,8 +1,6 @@
 """Vowels of synthetic speakers: glottal pulses whose pitch drifts, through resonators at the formants, in noise."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -21,9 +19,9 @@ SPEAKERS = (
 )
 BANDWIDTHS = (60, 90, 150)  # of the formants, in Hz
 VOWEL_SECONDS = (0.12, 0.4)
-DRIFT_SECONDS = 0.3  # between the points of the curve of the pitch
-SWELL_SECONDS = 0.1  # the same of the noise
-NOISE_DECIBELS = (-5, 25)  # how much weaker than the voice it is at such a point
+DRIFT, DRIFT_SECONDS = 0.12, 0.3  # deviation of the logarithm of the pitch, and time between its random points
+SWELL_SECONDS = 0.1  # between those of the noise
+NOISE_DECIBELS = (12, 9)  # how much weaker than the voice it is at such a point: mean and deviation
 
 Samples = NDArray[np.float64]
 
@@ -54,22 +52,23 @@ def recording(seconds: float, draw: np.random.Generator) -> Recording:
             sound, states[place] = resonated(sound, hertz, width, states[place])
         voice[here] = sound
         start = here.stop
-    weaker = curve(partial(draw.uniform, *NOISE_DECIBELS), SWELL_SECONDS, samples)
+    mean, deviation = NOISE_DECIBELS
+    weaker = mean + deviation * curve(SWELL_SECONDS, samples, draw)
     signal = voice / voice.std() + draw.normal(0, 10 ** (-weaker / 20))
     return Recording(torch.from_numpy(signal).float(), torch.from_numpy(vowel))
 
 
-def curve(of: Callable[[int], Samples], seconds: float, samples: int) -> Samples:
-    """Lines from one to the next of the random points that stand ``seconds`` apart; ``of`` draws as many as it is told."""
+def curve(seconds: float, samples: int, draw: np.random.Generator) -> Samples:
+    """Lines between points that stand ``seconds`` apart, each drawn with mean 0 and deviation 1."""
     time = np.arange(samples) / SAMPLE_RATE
     points = np.arange(0, time[-1] + 2 * seconds, seconds)
-    lines: Samples = np.interp(time, points, of(len(points)))
+    lines: Samples = np.interp(time, points, draw.standard_normal(len(points)))
     return lines
 
 
 def pulses(pitch: float, samples: int, draw: np.random.Generator) -> Samples:
     """A pulse per period of the glottis, falling by 6 dB an octave, as it does once the lips have radiated it."""
-    hertz = pitch * np.exp(curve(partial(draw.normal, 0, 0.12), DRIFT_SECONDS, samples))
+    hertz = pitch * np.exp(DRIFT * curve(DRIFT_SECONDS, samples, draw))
     periods = np.floor(np.cumsum(hertz) / SAMPLE_RATE)
     pulse: Samples = lfilter([1], [1, -0.95], np.diff(periods, prepend=0))
     return pulse
