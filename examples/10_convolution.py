@@ -7,7 +7,7 @@ steeper. Then a CNN, attention to near pixels and attention to all, equal in siz
 what a network need not learn, because it is built in, it need not see.
 
 One sees the heads of a 3 x 3 convolution, the way of attention to it, and accuracy over the number of images.
-Takes 10 minutes on two cores. Run: python examples/10_convolution.py --output out
+Takes about 10 minutes on two cores. Run: python examples/10_convolution.py --output out
 """
 
 from collections.abc import Callable
@@ -134,20 +134,16 @@ def report(results: Results) -> None:
         for name, of_count in results.accuracy.items()
     ]
     table(rows, title="Held-out images right, mean and standard deviation over seeds")
-    fewest, most = min(results.accuracy["CNN"]), max(results.accuracy["CNN"])
+    cnn = results.accuracy["CNN"]
+    ends = sorted({min(cnn), max(cnn)})
     behind = {
-        count: {
-            name: float((results.accuracy["CNN"][count] - of[count]).mean()) for name, of in results.accuracy.items()
-        }
-        for count in (fewest, most)
+        name: ", ".join(f"{100 * float((of[count] - cnn[count]).mean()):+.1f} with {count:,} images" for count in ends)
+        for name, of in results.accuracy.items()
+        if name != "CNN"
     }
     print(
-        "\nThe layers are equal up to rounding. On digits, next to the CNN, "
-        + ", and ".join(
-            f"3 x 3 attention reads {100 * -gap['3 x 3 attention']:+.1f} and full attention "
-            f"{100 * -gap['full attention']:+.1f} points with {count} images"
-            for count, gap in behind.items()
-        )
+        "\nThe layers are equal up to rounding. On digits, percentage points from the CNN: "
+        + "; ".join(f"{name} {gaps}" for name, gaps in behind.items())
         + "."
     )
 
@@ -183,7 +179,7 @@ def draw_heads(axes: Any) -> None:
     axes.imshow(framed.transpose(1, 2).reshape(18, 18).numpy(), cmap="Blues", vmin=-0.2, vmax=1)
     for head in range(9):
         axes.text(6 * (head % 3) + 1, 6 * (head // 3) + 3, "o", ha="center", va="center", color=COLORS[3])
-    axes.set(xticks=[], yticks=[])
+    axes.set_axis_off()
     axes.set_title("What nine heads see from the pixel o on the rim")
 
 

@@ -15,5 +15,5 @@ def test_the_layers_are_equal_and_the_cnn_needs_the_fewest_images(tmp_path, caps
     of_50 = {name: float(by_count[50].mean()) for name, by_count in results.accuracy.items()}
     assert min(of_50.values()) > 0.4  # of 10 digits, after 60 steps
     assert max(of_50, key=lambda name: of_50[name]) == "CNN"
-    assert "points with 50 images" in capsys.readouterr().out
+    assert "with 50 images" in capsys.readouterr().out
     assert is_picture(tmp_path / "10_convolution.png")
