@@ -3,7 +3,7 @@
 A recording of 10 seconds is a set of 1,000 vectors, one of 10 minutes of 60,000. Time and memory of one layer of
 attention over all frames and over windows of +-15 frames are measured as far as 6 GiB go, and foreseen from there; then
 both learn to name the vowels of unseen speakers in noise, beside a network that sees single frames. One sees costs,
-accuracies, and a picture. The full run takes about 5 minutes on two cores.
+accuracies, and a picture. The full run takes about 2 minutes on two cores.
 Run: python examples/08_speech.py --output out
 """
 
@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 from lesson import COLORS, figure, save, settings, shuffled, table, train
+from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from recording_cost import BUDGET_MIB, CHANNELS, HEADS, RADIUS, Cost, adjacency, costs, grown
@@ -118,11 +119,21 @@ def learned(view: View, known: Sequence[Labeled], epochs: int) -> ga.GraphTransf
     return network
 
 
+def named(strangers: Sequence[Labeled], heard: Sequence[Labeled], view: View, epochs: int) -> Tensor:
+    """The vowels that a network which learned from ``heard`` names in the frames of strangers."""
+    known, unseen = standardized(heard, heard), standardized(strangers, heard)
+    network = learned(view, known, epochs)
+    batch, _ = batched(unseen, view)
+    with torch.no_grad():
+        vowels: Tensor = network(batch).argmax(-1)
+    return vowels
+
+
 def main(output: Path, *, quick: bool) -> Results:
     """Measure, learn, print and draw."""
     plan = QUICK if quick else FULL
     measured = costs(plan.lengths, rounds=plan.rounds)
-    full = [each for each in measured if each.view == "full"]
+    window, full = ([each for each in measured if each.view == view] for view in ("window", "full"))
     expected = [grown(full[-2], full[-1], frames) for frames in plan.lengths[len(full) :]]
     report(measured, expected)
     difference = largest_difference(plan.lengths[0])
@@ -130,25 +141,27 @@ def main(output: Path, *, quick: bool) -> Results:
     draw = np.random.default_rng(0)
     heard = [labeled(draw) for _ in range(plan.recordings)]
     strangers = [labeled(draw) for _ in range(plan.strangers)]
-    known, unseen = standardized(heard, heard), standardized(strangers, heard)
-    said: dict[str, Tensor] = {}
-    accuracy: dict[str, float] = {}
-    for name, view in VIEWS.items():
-        network = learned(view, known, plan.epochs)
-        batch, vowel = batched(unseen, view)
-        with torch.no_grad():
-            said[name] = network(batch).argmax(-1)
-        accuracy[name] = float((said[name] == vowel).float().mean())
+    vowel = torch.cat([vowel for _, vowel in strangers])
+    said = {name: named(strangers, heard, view, plan.epochs) for name, view in VIEWS.items()}
+    accuracy = {name: float((vowels == vowel).float().mean()) for name, vowels in said.items()}
     table(
         [{"a frame sees": name, "frames named right": f"{share:.1%}"} for name, share in accuracy.items()],
-        f"The vowels {', '.join(VOWELS)} of {len(unseen)} unseen speakers",
+        f"The vowels {', '.join(VOWELS)} of {len(strangers)} unseen speakers",
     )
-    spectrum, vowel = strangers[0]
-    rows = {"truth": vowel, **{name: vowels[: len(vowel)] for name, vowels in said.items()}}
-    picture(measured, expected, spectrum, rows, output)
+    drawn, ((sound, duration), (labels, memory)) = figure(2, 2, width=7, height=3.4)
+    draw_recording(sound, strangers[0][0])
+    draw_vowels(labels, {name: vowels[: len(strangers[0][1])] for name, vowels in {"truth": vowel, **said}.items()})
+    for axes, of, unit, title in (
+        (duration, "both_seconds", "seconds", "CPU time, forward and backward"),
+        (memory, "peak_mib", "MiB", "Memory, adjacency included"),
+    ):
+        draw_costs(axes, of, window, full, expected)
+        axes.set(title=title, xlabel="frames (100 a second)", ylabel=unit)
+    save(drawn, output, "08_speech.png")
+    slower, slower_full = (each[-1].both_seconds / each[0].both_seconds for each in (window, [*full, *expected]))
     print(
-        f"A window names {accuracy['window']:.1%} of the frames right, all frames {accuracy['full']:.1%}; a window's "
-        "cost grows with the recording, full attention's with its square."
+        f"A recording {plan.lengths[-1] / plan.lengths[0]:.0f} times as long takes a window {slower:.0f} times the time "
+        f"and full attention {slower_full:.0f} times."
     )
     return Results(tuple(measured), tuple(expected), difference, accuracy)
 
@@ -169,57 +182,47 @@ def report(measured: Sequence[Cost], expected: Sequence[Cost]) -> None:
         }
         for each in [*measured, *expected]
     ]
-    table(rows, f"Attention with {CHANNELS} channels and {HEADS} heads; full is measured up to {BUDGET_MIB} MiB")
+    title = f"Attention, {CHANNELS} channels and {HEADS} heads, CPU time; full is measured up to {BUDGET_MIB} MiB"
+    table(rows, title)
 
 
-def picture(
-    measured: Sequence[Cost], expected: Sequence[Cost], spectrum: Tensor, rows: dict[str, Tensor], output: Path
-) -> None:
-    """A recording with its vowels, true and named; and what both views cost."""
-    drawn, ((sound, duration), (labels, memory)) = figure(2, 2, width=7, height=3.4)
-    seconds = len(spectrum) * STEP_SECONDS
-    sound.imshow(spectrum.T.numpy(), origin="lower", aspect="auto", extent=(0, seconds, 0, MELS), cmap="magma")
-    sound.set(title="An unseen speaker, log-mel spectrum", ylabel="band", xlabel="seconds")
-    shown = ListedColormap(COLORS[: len(VOWELS)])
-    labels.imshow(
-        torch.stack(list(rows.values())).numpy(),
+def draw_recording(axes: Axes, spectrum: Tensor) -> None:
+    """The spectrum of a recording, low bands below."""
+    extent = (0, len(spectrum) * STEP_SECONDS, 0, MELS)
+    axes.imshow(spectrum.T.numpy(), origin="lower", aspect="auto", extent=extent, cmap="magma")
+    axes.set(title="An unseen speaker, log-mel spectrum", ylabel="band", xlabel="seconds")
+
+
+def draw_vowels(axes: Axes, rows: dict[str, Tensor]) -> None:
+    """A row of colors for the truth and for each network, over the same time."""
+    image = torch.stack(list(rows.values())).numpy()
+    axes.imshow(
+        image,
         aspect="auto",
-        extent=(0, seconds, len(rows), 0),
-        cmap=shown,
+        extent=(0, image.shape[1] * STEP_SECONDS, len(rows), 0),
+        cmap=ListedColormap(COLORS[: len(VOWELS)]),
         vmin=0,
         vmax=len(VOWELS) - 1,
         interpolation="nearest",
     )
-    labels.set_yticks([place + 0.5 for place in range(len(rows))], list(rows))
-    labels.set(title="Vowels, true and named", xlabel="seconds")
-    labels.legend(
-        handles=[Patch(color=color, label=vowel) for color, vowel in zip(COLORS, VOWELS, strict=False)],
-        ncols=len(VOWELS),
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.18),
-    )
-    for axes, of, unit, title in (
-        (duration, "both_seconds", "seconds", "Time, forward and backward"),
-        (memory, "peak_mib", "MiB", "Memory, adjacency included"),
+    axes.set_yticks([place + 0.5 for place in range(len(rows))], list(rows))
+    axes.set(title="Vowels, true and named", xlabel="seconds")
+    handles = [Patch(color=color, label=vowel) for color, vowel in zip(COLORS, VOWELS, strict=False)]
+    axes.legend(handles=handles, ncols=len(VOWELS), loc="upper center", bbox_to_anchor=(0.5, -0.18))
+
+
+def draw_costs(axes: Axes, of: str, window: Sequence[Cost], full: Sequence[Cost], expected: Sequence[Cost]) -> None:
+    """One cost of both views by the length of the recording; dashed where it was not measured."""
+    for label, points, style, color in (
+        ("full", full, "o-", COLORS[3]),
+        (f"window of +-{RADIUS}", window, "o-", COLORS[0]),
+        ("full, expected", [full[-1], *expected], "--", COLORS[3]),
     ):
-        for view, color in (("full", COLORS[3]), ("window", COLORS[0])):
-            points = [each for each in measured if each.view == view]
-            label = f"window of +-{RADIUS}" if view == "window" else "full"
-            axes.loglog(
-                [each.frames for each in points], [getattr(each, of) for each in points], "o-", color=color, label=label
-            )
-        beyond = [[each for each in measured if each.view == "full"][-1], *expected]
         axes.loglog(
-            [each.frames for each in beyond],
-            [getattr(each, of) for each in beyond],
-            "--",
-            color=COLORS[3],
-            label="full, expected",
+            [each.frames for each in points], [getattr(each, of) for each in points], style, color=color, label=label
         )
-        axes.set(title=title, xlabel="frames (100 a second)", ylabel=unit)
-        axes.grid(alpha=0.3)
-        axes.legend()
-    save(drawn, output, "08_speech.png")
+    axes.grid(alpha=0.3)
+    axes.legend()
 
 
 if __name__ == "__main__":

@@ -23,5 +23,5 @@ def test_who_reaches_whom_and_who_waits(tmp_path, capsys):
         assert all(set(of_layer) == {128, 256} and min(of_layer.values()) > 0 for of_layer in of_pass.values())
     both = results.seconds["forward and backward"]
     assert both["window attention"][256] < both["GRU"][256]
-    assert "GRU wait for each other" in capsys.readouterr().out
+    assert "steps wait for each other" in capsys.readouterr().out
     assert is_picture(tmp_path / "11_recurrent.png")
