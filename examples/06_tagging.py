@@ -3,7 +3,7 @@
 A fully connected network that is given one word at a time must tag both "saw" alike. Given the words up to r places
 away as well, it knows what lies within r, and grows with r. Self-attention sees the whole sentence with the parameters
 it has. One sees the tags, accuracies and sizes of all of them, and a picture. The full run takes about half a minute on
-two cores. Run: python examples/06_tagging.py --output out
+one core. Run: python examples/06_tagging.py --output out
 """
 
 import random

@@ -2,8 +2,8 @@
 
 Attention mixes the set; the fully connected part works on each vector alone: gradients show both. Then networks of 1 to
 6 blocks chase pointers: every node of a ring is asked the colors of the nodes 0 to 6 steps ahead, and sees its two
-neighbors only. One sees accuracy by depth and hops, and a picture of both. The full run takes about a minute on two
-cores. Run: python examples/07_depth.py --output out
+neighbors only. One sees accuracy by depth and hops, and a picture of both. The full run takes about a minute on one
+core. Run: python examples/07_depth.py --output out
 """
 
 from collections.abc import Callable

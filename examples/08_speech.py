@@ -3,7 +3,7 @@
 A recording of 10 seconds is a set of 1,000 vectors, one of 10 minutes of 60,000. Time and memory of one layer of
 attention over all frames and over windows of +-15 frames are measured as far as 6 GiB go, and foreseen from there; then
 both learn to name the vowels of unseen speakers in noise, beside a network that sees single frames. One sees costs,
-accuracies, and a picture. The full run takes about 2 minutes on two cores.
+accuracies, and a picture. The full run takes about 2 minutes on one core.
 Run: python examples/08_speech.py --output out
 """
 
@@ -160,8 +160,8 @@ def main(output: Path, *, quick: bool) -> Results:
     save(drawn, output, "08_speech.png")
     slower, slower_full = (each[-1].both_seconds / each[0].both_seconds for each in (window, [*full, *expected]))
     print(
-        f"A recording {plan.lengths[-1] / plan.lengths[0]:.0f} times as long takes a window {slower:.0f} times the time "
-        f"and full attention {slower_full:.0f} times."
+        f"A recording {plan.lengths[-1] / plan.lengths[0]:.0f} times as long takes a window {slower:.0f} times as long, "
+        f"full attention {slower_full:.0f} times."
     )
     return Results(tuple(measured), tuple(expected), difference, accuracy)
 
