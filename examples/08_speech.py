@@ -160,8 +160,8 @@ def main(output: Path, *, quick: bool) -> Results:
     save(drawn, output, "08_speech.png")
     slower, slower_full = (each[-1].both_seconds / each[0].both_seconds for each in (window, [*full, *expected]))
     print(
-        f"A recording {plan.lengths[-1] / plan.lengths[0]:.0f} times as long takes a window {slower:.0f} times as long, "
-        f"full attention {slower_full:.0f} times."
+        f"A recording {plan.lengths[-1] / plan.lengths[0]:.0f} times as long takes a window {slower:.0f} times as "
+        f"long, full attention {slower_full:.0f} times."
     )
     return Results(tuple(measured), tuple(expected), difference, accuracy)
 

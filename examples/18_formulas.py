@@ -42,7 +42,7 @@ COLUMNS = [NAMES.index("element"), NAMES.index("hydrogens")]  # all that the net
 TOLD = [FEATURIZER.node_columns[column] for column in COLUMNS]
 LABELS: dict[Normalizer, str] = {"relu": "sums (ReLU)", "softmax": "means (softmax)"}
 START, END = 1, 2
-CHANNELS, HEADS, BATCH = 64, 4, 64
+CHANNELS, HEADS, BATCH = 64, 4, 32
 UNSEEN, MOST_UNSEEN = 0.1, 1000  # of each table: a tenth of its molecules, at most a thousand
 SIZES = (1, 11, 21, 31, 41, 61)  # heavy atoms: 1 to 10, 11 to 20, ...
 MOST_DRAWN, MOST_QUICK = 14, 8  # heavy atoms of a molecule in the picture, and of any in quick mode
@@ -205,7 +205,7 @@ def learn(network: Writer, known: Sequence[Molecule], steps: int) -> None:
     def loss_of(lesson: Lesson) -> Tensor:
         return functional.cross_entropy(network(lesson), lesson.targets)
 
-    train(network, epoch, loss_of, epochs=math.ceil(steps * BATCH / len(known)), learning_rate=5e-3)
+    train(network, epoch, loss_of, epochs=max(1, round(steps * BATCH / len(known))), learning_rate=4e-3)
 
 
 def judge(
@@ -300,7 +300,7 @@ def main(output: Path, tables: Mapping[str, Sequence[str]], *, quick: bool) -> l
         f"{count_parameters(networks['relu']):,} parameters"
     )
     for network in networks.values():
-        learn(network, to_learn, steps=110 if quick else 7000)
+        learn(network, to_learn, steps=140 if quick else 10_000)
     judged = judge(networks, unseen, to_learn)
     report(judged)
     picture(networks["relu"], judged, output)
