@@ -21,7 +21,7 @@ from torch.nn import functional
 import graphattn as ga
 from graphattn.featurize.positions import positions_in_sets
 from graphattn.featurize.vectors import Vocabulary, join_sets
-from graphattn.model.decoder import DecoderBlock, next_tokens
+from graphattn.model.decoder import next_tokens
 
 BELOW_TWENTY = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -143,15 +143,10 @@ class Speller(nn.Module):
     @torch.no_grad()
     def looks(self, number: int) -> Tensor:
         """(words and the end, digits) how much each word looks at each digit, from left to right, mean of the heads."""
-        seen: list[Tensor] = []
-        last = self.decoder.blocks[-1]
-        assert isinstance(last, DecoderBlock)
-        watch = last.cross_attention.register_forward_pre_hook(
-            lambda layer, given: seen.append(layer.attention_weights(*given).edges)
-        )
-        self(batched([number]))
-        watch.remove()
-        return seen[0].mean(1).view(-1, len(str(number))).flip(1)
+        batch = batched([number])
+        memory = self.encoder(batch.digits)
+        last = self.decoder.cross_attention_weights(batch.inputs, batch.ptr, memory, batch.digits.ptr)[-1]
+        return last.edges.mean(1).view(-1, len(str(number))).flip(1)
 
 
 def learn(network: Speller, known: Sequence[int], epochs: int) -> None:

@@ -33,7 +33,7 @@ from graphattn.data.packed import PackedGraphs
 from graphattn.data.table import read_table
 from graphattn.featurize.quiet import quiet_rdkit
 from graphattn.featurize.vectors import Vocabulary
-from graphattn.model.decoder import DecoderBlock, next_tokens
+from graphattn.model.decoder import next_tokens
 
 PERIODIC_TABLE = tuple(Chem.GetPeriodicTable().GetElementSymbol(number) for number in range(1, 119))
 FEATURIZER = ga.MoleculeFeaturizer(elements=PERIODIC_TABLE, stereo=False)
@@ -184,15 +184,10 @@ class Writer(nn.Module):
     @torch.no_grad()
     def looks(self, molecule: Molecule) -> Tensor:
         """(symbols and the end, atoms) how much each symbol looks at each atom, in the last layer, sum of the heads."""
-        seen: list[Tensor] = []
-        last = self.decoder.blocks[-1]
-        assert isinstance(last, DecoderBlock)
-        watch = last.cross_attention.register_forward_pre_hook(
-            lambda layer, given: seen.append(layer.attention_weights(*given).edges)
-        )
-        self(Corpus([molecule], self.vocabulary).lesson([0]))
-        watch.remove()
-        return seen[0].sum(1).view(-1, len(molecule.graph.x))
+        lesson = Corpus([molecule], self.vocabulary).lesson([0])
+        memory = self.encoder(lesson.graphs)
+        last = self.decoder.cross_attention_weights(lesson.inputs, lesson.ptr, memory, lesson.graphs.ptr)[-1]
+        return last.edges.sum(1).view(-1, len(molecule.graph.x))
 
 
 def learn(network: Writer, known: Sequence[Molecule], steps: int) -> None:
@@ -300,7 +295,7 @@ def main(output: Path, tables: Mapping[str, Sequence[str]], *, quick: bool) -> l
         f"{count_parameters(networks['relu']):,} parameters"
     )
     for network in networks.values():
-        learn(network, to_learn, steps=140 if quick else 10_000)
+        learn(network, to_learn, steps=240 if quick else 10_000)
     judged = judge(networks, unseen, to_learn)
     report(judged)
     picture(networks["relu"], judged, output)

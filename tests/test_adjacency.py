@@ -76,6 +76,15 @@ def test_parallel_edges_are_noticed():
     assert not Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2).has_parallel_edges
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=12), st.booleans())
+@settings(deadline=None)
+def test_parallel_edges_are_pairs_that_come_twice(edges, ascending):
+    edges = sorted(edges) if ascending else edges  # rows in order take a shorter way
+    edge_index = torch.tensor(edges, dtype=torch.long).view(-1, 2).T
+    adjacency = Adjacency.from_edge_index(edge_index, num_senders=4, num_receivers=5)
+    assert adjacency.has_parallel_edges == (len({*edges}) < len(edges))
+
+
 def test_moving_keeps_everything():
     adjacency = Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2).with_self_loops()
     moved = adjacency.to("cpu")

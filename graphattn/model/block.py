@@ -58,12 +58,7 @@ class Block(nn.Module):
         )
         self.merge = nn.Linear(channels, channels)
         self.feed_forward_norm = nn.LayerNorm(channels)
-        self.feed_forward = nn.Sequential(
-            nn.Linear(channels, expansion * channels),
-            nn.GELU(),
-            nn.Dropout(dropout),
-            nn.Linear(expansion * channels, channels),
-        )
+        self.feed_forward = feed_forward(channels, expansion, dropout)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, edge_index: Tensor | Adjacency, edge_attr: Tensor | None = None) -> Tensor:
@@ -72,3 +67,13 @@ class Block(nn.Module):
         x = x + self.dropout(self.merge(attended))
         out: Tensor = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
         return out
+
+
+def feed_forward(channels: int, expansion: int, dropout: float) -> nn.Sequential:
+    """What works on each vector by itself: (., channels) -> (., channels), through ``expansion`` times the width."""
+    return nn.Sequential(
+        nn.Linear(channels, expansion * channels),
+        nn.GELU(),
+        nn.Dropout(dropout),
+        nn.Linear(expansion * channels, channels),
+    )

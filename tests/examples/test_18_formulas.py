@@ -109,7 +109,7 @@ def test_sums_count_where_means_cannot(tmp_path, capsys):
         mol = Chem.MolFromSmiles(each.molecule.smiles)
         if mol.HasSubstructMatch(Chem.MolFromSmarts("[#6]")):  # RDKit writes hydrogen first where there is no carbon
             assert each.molecule.formula == CalcMolFormula(mol)
-    assert example.share(judged, "relu") > 0.35
+    assert example.share(judged, "relu") > 0.4
     assert example.share(judged, "relu") > example.share(judged, "softmax") + 0.1
     assert "by heavy atoms" in capsys.readouterr().out
     assert is_picture(tmp_path / "18_formulas.png")

@@ -10,7 +10,8 @@ from torch.nn.functional import cross_entropy
 from graphattn.errors import BackendError, GraphError, SettingError, ShapeError
 from graphattn.featurize.positions import LearnedPositions, positions_in_sets
 from graphattn.model import decoder as decoder_file
-from graphattn.model.decoder import DecoderBlock, SequenceDecoder, next_tokens
+from graphattn.model.decoder import SequenceDecoder, next_tokens
+from graphattn.model.decoder_block import DecoderBlock
 
 START, END, TOKENS = 0, 1, 6
 SEQUENCES = [[2, 3, 4], [], [5, 5, 2, 3, 3], [4]]
@@ -99,6 +100,30 @@ def test_relu_sums_over_a_set_and_softmax_takes_the_mean():
     edges = torch.stack([torch.arange(6), torch.zeros(6, dtype=torch.long)])
     single = attention((memory, x), edges[:, :3])
     torch.testing.assert_close(attention((memory[twice], x), edges), 2 * single, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_of_the_cross_attention_are_those_of_the_forward_pass():
+    decoder, (memory, memory_ptr) = small_decoder(), sets_of(SIZES)
+    inputs, _, ptr = next_tokens(SEQUENCES, START, END)
+    seen, handles = [], []
+    for block in decoder.blocks:
+        attention = block.cross_attention
+        handles.append(
+            attention.register_forward_hook(lambda layer, given, out: seen.append(layer.attention_weights(*given)))
+        )
+    decoder(inputs, ptr, memory, memory_ptr)
+    for handle in handles:
+        handle.remove()
+    weights = decoder.cross_attention_weights(inputs, ptr, memory, memory_ptr)
+    assert len(weights) == len(seen) == 2
+    pairs = [(len(tokens) + 1) * size for tokens, size in zip(SEQUENCES, SIZES, strict=True)]
+    for got, want in zip(weights, seen, strict=True):
+        assert got.edges.shape == (sum(pairs), 4)
+        torch.testing.assert_close(got.edges, want.edges, rtol=0, atol=0)
+        first = got.edges[: pairs[0]].view(len(SEQUENCES[0]) + 1, SIZES[0], 4)
+        torch.testing.assert_close(first.sum(1), torch.ones(len(first), 4))
+    with pytest.raises(ShapeError, match="memory must have shape"):
+        decoder.cross_attention_weights(inputs, ptr, memory[:, :3], memory_ptr)
 
 
 @pytest.mark.parametrize("backend", ["sparse", "fused_cpu", "dense", "definition"])
