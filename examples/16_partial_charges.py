@@ -18,6 +18,7 @@ from lesson import COLORS, count_parameters, figure, save, settings, shuffled, t
 from matplotlib import image
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
+from molecules import bundled
 from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
 from rdkit.Chem.rdPartialCharges import ComputeGasteigerCharges
@@ -27,7 +28,6 @@ from torch.nn import functional
 from torch_geometric.data import Batch, Data
 
 import graphattn as ga
-from graphattn.data.card import load_card
 from graphattn.data.packed import PackedGraphs
 
 FEATURIZER = ga.MoleculeFeaturizer()
@@ -75,14 +75,6 @@ def main(output: Path, *, quick: bool) -> Results:
         f"charges of unseen molecules with R2 {r2[name]:.4f}, {error[name]:.4f} e off on average"
     )
     return Results(r2, left_out)
-
-
-def bundled() -> tuple[list[str], list[str]]:
-    """The molecules to learn from, and those of the test part that are not among them."""
-    given = load_card("solubility").table()
-    rows = [*zip(map(Chem.CanonSmiles, given.column("smiles")), given.column("split"), strict=True)]
-    known, asked = (dict.fromkeys(smiles for smiles, part in rows if part == wanted) for wanted in ("train", "test"))
-    return list(known), [smiles for smiles in asked if smiles not in known]
 
 
 def charged(smiles: str) -> Data | None:

@@ -14,11 +14,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from lesson import COLORS, count_parameters, figure, save, settings, shuffled, table, train
 from matplotlib import image
 from matplotlib.colors import to_rgb
+from molecules import bundled, draw_confusion
 from rdkit import Chem
 from rdkit.Chem import BondType, rdDepictor
 from rdkit.Chem.Draw import rdMolDraw2D
@@ -27,7 +27,6 @@ from torch.nn import functional
 from torch_geometric.data import Batch, Data
 
 import graphattn as ga
-from graphattn.data.card import load_card
 from graphattn.data.packed import PackedGraphs
 
 FEATURIZER = ga.MoleculeFeaturizer()
@@ -82,7 +81,7 @@ def main(output: Path, *, quick: bool) -> Results:
     print(f"\nfor {nitro} nitro groups, at most {1 - nitro / len(truth):.1%} can be right")
 
     drawn, axes = figure(3, width=5, height=4.6)
-    draw_confusion(axes[0], confusion)
+    draw_orders(axes[0], confusion)
     graph, mol = skeleton(DRAWN[1]), FEATURIZER.molecule(DRAWN[1])
     shown, orders = predict(network, graph), graph.order[::2]
     draw_bonds(axes[1], mol, torch.zeros_like(orders), [])
@@ -95,14 +94,6 @@ def main(output: Path, *, quick: bool) -> Results:
         f"them: {count_parameters(network):,} numbers learned from {len(known)} molecules"
     )
     return Results(right, whole, confusion)
-
-
-def bundled() -> tuple[list[str], list[str]]:
-    """The molecules to learn from, and those of the test part that are not among them."""
-    given = load_card("solubility").table()
-    rows = [*zip(map(Chem.CanonSmiles, given.column("smiles")), given.column("split"), strict=True)]
-    known, asked = (dict.fromkeys(smiles for smiles, part in rows if part == wanted) for wanted in ("train", "test"))
-    return list(known), [smiles for smiles in asked if smiles not in known]
 
 
 def skeleton(smiles: str) -> Data:
@@ -161,15 +152,9 @@ def ends_of(graphs: Data) -> list[tuple[tuple[int, ...], ...]]:
     return [tuple(sorted(map(tuple, pair))) for pair in pairs]
 
 
-def draw_confusion(axes: Any, confusion: Tensor) -> None:
-    """Bonds by true and predicted order; the deeper a color, the larger the share of its row."""
-    share = (confusion / confusion.sum(1, keepdim=True).clamp(min=1)).numpy()
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    for (row, column), part in np.ndenumerate(share):
-        color = "white" if part > 0.5 else "black"
-        axes.text(column, row, int(confusion[row, column]), ha="center", va="center", color=color)
-    axes.set_xticks(range(len(ORDERS)), ORDERS)
-    axes.set_yticks(range(len(ORDERS)), ORDERS, rotation=90, va="center")
+def draw_orders(axes: Any, confusion: Tensor) -> None:
+    """Bonds by true and predicted order."""
+    draw_confusion(axes, confusion.numpy(), tuple(ORDERS))
     axes.set(xlabel="predicted order", ylabel="true order", title=f"{int(confusion.sum())} bonds of unseen molecules")
 
 

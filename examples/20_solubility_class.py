@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from lesson import figure, save, settings, table
+from molecules import draw_confusion
 from rdkit import Chem
 from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 from rdkit.Chem.rdMolDescriptors import Properties
@@ -80,7 +81,9 @@ def main(output: Path, *, quick: bool) -> Results:
     confusion = {name: confusion_matrix(truth, given[name]) for name in DRAWN}
     drawn, axes = figure(len(DRAWN), width=4.2, height=4.8)
     for panel, name in zip(axes, DRAWN, strict=True):
-        draw_confusion(panel, confusion[name], f"{name}: {right[name]:.1%} right")
+        draw_confusion(panel, confusion[name], NAMES)
+        panel.set(xlabel="class given", ylabel="true class")
+        panel.set_title(f"{name}: {right[name]:.1%} right", fontsize=10)
     save(drawn, output, "20_solubility_class.png")
     said = ", ".join(f"{name} {right[name]:.1%}" for name in ("the commonest class", *DRAWN))
     print(f"test molecules put into their class: {said}")
@@ -109,19 +112,6 @@ def descriptors(smiles: "pd.Series[str]") -> Numbers:
     """(molecules, 43) what RDKit computes of a whole molecule: estimated logP, polar surface, hydrogen bonds, ..."""
     computed = Properties()
     return np.array([computed.ComputeProperties(Chem.MolFromSmiles(each)) for each in smiles])
-
-
-def draw_confusion(axes: Any, confusion: Classes, title: str) -> None:
-    """Molecules by true class and class given; the deeper a color, the larger the share of its row."""
-    share = confusion / confusion.sum(1, keepdims=True)
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
-    for (row, column), part in np.ndenumerate(share):
-        color = "white" if part > 0.5 else "black"
-        axes.text(column, row, confusion[row, column], ha="center", va="center", color=color)
-    axes.set_xticks(range(len(NAMES)), NAMES)
-    axes.set_yticks(range(len(NAMES)), NAMES, rotation=90, va="center")
-    axes.set(xlabel="class given", ylabel="true class")
-    axes.set_title(title, fontsize=10)
 
 
 if __name__ == "__main__":
