@@ -1,6 +1,7 @@
 """Where attention on padded matrices (``dense``) is faster than the fused kernels: what ``backend="auto"`` rests on.
 
 python benchmarks/crossover.py                   # by width of a head, size of graph, and share of pairs that may attend
+python benchmarks/crossover.py --causal          # of written sequences, in which each sees itself and those before it
 
 Scaled dot product with softmax and nothing else: with anything else ``dense`` spells the formula out, and is slower.
 """
@@ -47,6 +48,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS)
     parser.add_argument("--densities", type=float, nargs="+", default=DENSITIES)
+    parser.add_argument("--causal", action="store_true", help="sequences in which each sees those up to itself")
     parser.add_argument("--largest", type=int, default=1024, help="nodes of the largest graph")
     arguments = parser.parse_args(words)
     torch.manual_seed(0)
@@ -54,10 +56,12 @@ def main(words: Sequence[str] | None = None) -> None:
     print(
         f"{'graphs':>7}{'nodes':>7}{'width':>7}{'density':>9}{'fused ms':>11}{'dense ms':>11}{'ratio':>8}  auto takes"
     )
-    for width, (graphs, nodes), density in product(arguments.widths, GRAPHS, arguments.densities):
+    densities = [0.5] if arguments.causal else arguments.densities
+    for width, (graphs, nodes), density in product(arguments.widths, GRAPHS, densities):
         if nodes > arguments.largest:
             continue
-        adjacency = random_graphs(graphs, nodes, density)
+        written = Adjacency.causal(ptr=torch.arange(graphs + 1) * nodes) if arguments.causal else None
+        adjacency = random_graphs(graphs, nodes, density) if written is None else written
         query, key, value = (torch.randn(graphs * nodes, HEADS, width, requires_grad=True) for _ in range(3))
         call, grad = (
             AttentionCall(query, key, value, adjacency, DotProduct()),

@@ -105,6 +105,16 @@ class CSR:
         return self.density == 1 and not self.has_parallel_edges
 
     @_computed_once
+    def is_causal(self) -> bool:
+        """Whether every receiver sees, once each, itself and the senders of its graph before it: a written sequence."""
+        if self.num_receivers != self.num_senders or not torch.equal(self.ptr, self.sender_ptr):
+            return False
+        place = torch.arange(self.num_receivers, device=self.col.device)
+        place = place - self.ptr[:-1].repeat_interleave(self.ptr.diff(), output_size=len(place))
+        as_many = bool((self.rowptr.diff() == place + 1).all())
+        return as_many and bool((self.sender <= self.receiver).all()) and not self.has_parallel_edges
+
+    @_computed_once
     def transpose_slots(self) -> Tensor:
         """(entries,) int64: the entry of this adjacency behind each entry of :attr:`transpose`."""
         return torch.argsort(self.sender, stable=True)

@@ -50,6 +50,24 @@ def assert_sound(adjacency: Adjacency) -> None:
     assert adjacency.edge_id.dtype == adjacency.ptr.dtype == adjacency.sender_ptr.dtype == torch.int64
 
 
+@given(SIZES)
+@settings(max_examples=30, deadline=None)
+def test_what_sees_itself_and_those_before_it_is_causal(sizes):
+    ptr = boundaries(sizes)
+    written = Adjacency.causal(ptr=ptr)
+    backwards = torch.arange(written.num_edges).flip(0)
+    shuffled = Adjacency.from_edge_index(written.edge_index()[:, backwards], len(written.rowptr) - 1, ptr=ptr)
+    assert written.is_causal
+    assert shuffled.is_causal
+    for other in (Adjacency.complete(ptr=ptr), Adjacency.window(ptr=ptr, radius=2), written.transpose):
+        assert other.is_causal == (max(sizes) <= 1)
+    if max(sizes) > 1:
+        twice = written.edge_index().clone()
+        twice[0, twice[0] != twice[1]] = twice[1, twice[0] != twice[1]]  # as many entries a row, all of them the loop
+        assert not Adjacency.from_edge_index(twice, len(written.rowptr) - 1, ptr=ptr).is_causal
+    assert not Adjacency.cross(3, 2).is_causal
+
+
 @given(SIZES, st.integers(0, 8))
 @settings(max_examples=60, deadline=None)
 def test_window_reaches_so_far_and_stays_in_its_sequence(sizes, radius):

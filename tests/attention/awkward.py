@@ -42,6 +42,7 @@ AWKWARD_GRAPHS = {
     ),
     "pool": Adjacency.pool(torch.tensor([0, 3, 3, 4])),
     "windows of two sequences": Adjacency.window(ptr=torch.tensor([0, 5, 6]), radius=1),
+    "causal, three sequences": Adjacency.causal(ptr=torch.tensor([0, 4, 4, 6])),
     "cross, two sets": Adjacency.cross(ptr=torch.tensor([0, 2, 3]), sender_ptr=torch.tensor([0, 1, 4])),
     "union, causal and a star": Adjacency.causal(4).union(graph([(3, 0), (0, 2), (3, 1)], 4)),
 }

@@ -87,9 +87,19 @@ def test_dense_is_right_on_large_graphs(of_pairs):
         torch.testing.assert_close(got[name].double(), want, rtol=1e-5, atol=1e-5)
 
 
+def test_dense_is_right_on_written_sequences():
+    call = plain_call(Adjacency.causal(ptr=torch.tensor([0, 300, 300, 501])), 32)
+    inputs = {name: getattr(call, name).double().requires_grad_() for name in ("query", "key", "value")}
+    truth = value_and_gradients(Definition(), replace(call, **inputs))
+    got = value_and_gradients(Dense(), replace(call, **{name: each.float() for name, each in inputs.items()}))
+    for name, want in truth.items():
+        torch.testing.assert_close(got[name].double(), want, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("backend", ["dense", "fused_cpu", "sparse"])
-def test_second_derivatives_exist_whatever_auto_takes(backend):
-    call = plain_call(two_graphs(64), 32)
+@pytest.mark.parametrize("adjacency", [two_graphs(64), Adjacency.causal(64)], ids=["complete", "causal"])
+def test_second_derivatives_exist_whatever_auto_takes(backend, adjacency):
+    call = plain_call(adjacency, 32)
     inputs = [tensor.double().requires_grad_() for tensor in (call.query, call.key, call.value)]
 
     def penalty(name):

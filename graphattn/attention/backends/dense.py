@@ -139,7 +139,9 @@ def _scaled_dot_product(call: AttentionCall, padding: Padding) -> Tensor:
     assert isinstance(call.score, DotProduct)
     adjacency, scale = call.adjacency, call.score.factor(call.query.shape[-1])
     alone, mask, dtype = None, None, call.query.dtype
-    if not adjacency.is_complete:
+    has_bias = call.bias is not None or call.edges.key is not None
+    is_causal = adjacency.is_causal and not has_bias  # PyTorch's kernel then skips what comes later
+    if not adjacency.is_complete and not is_causal:
         alone = ~padding.may_attend.any(-1, keepdim=True)  # rows that see nobody: let them see anything, then zero them
         mask = (padding.may_attend | alone)[:, None]
     bias = None if call.bias is None else per_entry(call.bias, adjacency).to(call.compute_dtype())
@@ -155,9 +157,11 @@ def _scaled_dot_product(call: AttentionCall, padding: Padding) -> Tensor:
     key, value = (padding.senders(rows.to(dtype)) for rows in (call.key, call.value))
     query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
     if is_plain(call.query) and (mask is None or not mask.requires_grad):
-        out: Tensor = _Attention.apply(query, key, value, mask, scale)  # type: ignore[no-untyped-call]
+        out: Tensor = _Attention.apply(query, key, value, mask, is_causal, scale)  # type: ignore[no-untyped-call]
     else:
-        out = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)
+        out = functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, is_causal=is_causal, scale=scale
+        )
     if alone is not None:
         out = out.masked_fill(alone[:, None], 0)
     return padding.rows(out.transpose(1, 2)).to(call.query.dtype)
@@ -167,12 +171,14 @@ class _Attention(torch.autograd.Function):
     """PyTorch's attention, differentiable twice: its fastest kernel on a CPU is not."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    def forward(
+        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float
+    ) -> Tensor:
         q, k, v = (each.detach().requires_grad_(each.requires_grad) for each in (query, key, value))
         with torch.set_grad_enabled(any(ctx.needs_input_grad)):
-            out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+            out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal, scale=scale)
         ctx.save_for_backward(query, key, value, mask)
-        ctx.rows, ctx.out, ctx.scale = (q, k, v), out, scale
+        ctx.rows, ctx.out, ctx.is_causal, ctx.scale = (q, k, v), out, is_causal, scale
         return out.detach()
 
     @staticmethod
@@ -182,10 +188,12 @@ class _Attention(torch.autograd.Function):
         if torch.is_grad_enabled():  # somebody will differentiate the gradient: compute it in a way that can be
             rows = (q, k, v)
             with sdpa_kernel(SDPBackend.MATH):
-                out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=ctx.scale)
+                out = functional.scaled_dot_product_attention(
+                    q, k, v, attn_mask=mask, is_causal=ctx.is_causal, scale=ctx.scale
+                )
         wanted = [each for each, is_wanted in zip(rows, ctx.needs_input_grad, strict=False) if is_wanted]
         grads = iter(torch.autograd.grad(out, wanted, grad, retain_graph=True, create_graph=torch.is_grad_enabled()))
-        return *(next(grads) if is_wanted else None for is_wanted in ctx.needs_input_grad[:3]), None, None
+        return *(next(grads) if is_wanted else None for is_wanted in ctx.needs_input_grad[:3]), None, None, None
 
 
 def _spelled_out(call: AttentionCall, padding: Padding) -> Tensor:
