@@ -3,8 +3,8 @@
 An encoder lets the digits look at each other; a decoder writes word by word, and every word looks at the words before
 it (causal self-attention) and at the digits (cross-attention, a rectangular adjacency). It learns from 10,000 of the
 million numbers below 1,000,000. One sees how many of those that it was never shown it spells without a mistake, with
-greedy and with beam search, and in a picture at which digits it looked for each word. The full run takes about 3
-minutes on two cores. Run: python examples/12_numbers_to_words.py --output out
+greedy and with beam search, and in a picture at which digits it looked for each word. The full run takes about a
+minute on one core. Run: python examples/12_numbers_to_words.py --output out
 """
 
 import random
