@@ -25,6 +25,7 @@ BACKENDS = ("fused_cpu", "dense")
 HEADS = 8
 WIDTHS = (8, 16, 32, 64, 128)  # of a head
 GRAPHS = ((64, 24), (1, 64), (16, 150), (1, 256), (1, 1024))  # how many, and nodes of each
+SEQUENCES = ((64, 24), (1, 256), (4, 512), (1, 1024), (1, 2048), (1, 4096))
 DENSITIES = (1.0, 0.9, 0.6, 0.5, 0.25)
 
 
@@ -49,7 +50,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--widths", type=int, nargs="+", default=WIDTHS)
     parser.add_argument("--densities", type=float, nargs="+", default=DENSITIES)
     parser.add_argument("--causal", action="store_true", help="sequences in which each sees those up to itself")
-    parser.add_argument("--largest", type=int, default=1024, help="nodes of the largest graph")
+    parser.add_argument("--largest", type=int, default=4096, help="nodes of the largest graph")
     arguments = parser.parse_args(words)
     torch.manual_seed(0)
     print(", ".join(f"{name} {value}" for name, value in machine().items()))
@@ -57,7 +58,8 @@ def main(words: Sequence[str] | None = None) -> None:
         f"{'graphs':>7}{'nodes':>7}{'width':>7}{'density':>9}{'fused ms':>11}{'dense ms':>11}{'ratio':>8}  auto takes"
     )
     densities = [0.5] if arguments.causal else arguments.densities
-    for width, (graphs, nodes), density in product(arguments.widths, GRAPHS, densities):
+    sizes = SEQUENCES if arguments.causal else GRAPHS
+    for width, (graphs, nodes), density in product(arguments.widths, sizes, densities):
         if nodes > arguments.largest:
             continue
         written = Adjacency.causal(ptr=torch.arange(graphs + 1) * nodes) if arguments.causal else None

@@ -23,9 +23,9 @@ def test_the_crossover_prints_both_backends_and_what_auto_takes(capsys):
 
 
 def test_the_crossover_of_written_sequences_lets_half_the_pairs_attend(capsys):
-    crossover.main(["--rounds", "2", "--widths", "32", "--causal", "--largest", "64"])
+    crossover.main(["--rounds", "2", "--widths", "32", "--causal", "--largest", "256"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:-1]]
-    assert [(line[0], line[1], line[3]) for line in lines] == [("64", "24", "0.50"), ("1", "64", "0.50")]
+    assert [(line[0], line[1], line[3]) for line in lines] == [("64", "24", "0.50"), ("1", "256", "0.50")]
 
 
 def test_the_projection_prints_three_products_of_each_size(capsys):

@@ -21,9 +21,11 @@ LARGEST_PADDED = 2**31  # numbers in the largest padded tensor that this backend
 # Where PyTorch's scaled_dot_product_attention was measured to be faster than the fused kernels, forward and backward on
 # an AMD Zen 5 (benchmarks/crossover.py). At complete graphs, which need no mask: with 32 channels a head from 64
 # vectors on (2.8 times at 1024), with fewer from about 1024 on. With a mask, the more pairs it lets through, the
-# sooner: with 32 channels and more, where they times the vectors reach a size (1.0 to 2.5 times). A score, a
-# normalizer, dropout, a bias and edge terms are faster in the fused kernels.
+# sooner: with 32 channels and more, where they times the vectors reach a size (1.0 to 2.5 times). Written sequences of
+# about one length need no mask: from 512 positions on, where they times the channels reach a size (1.1 to 3.7 times). A
+# score, a normalizer, dropout, a bias and edge terms are faster in the fused kernels.
 WIDE_HEAD, LARGE_GRAPH, LARGE_NARROW_GRAPH = 32, 64, 1024
+LONG_SEQUENCE, LARGE_SEQUENCE, EQUAL_SEQUENCES = 512, 2**14, 0.45  # positions; times channels; share of pairs
 WORTH_A_MASK = {0.8: 4500, 0.58: 2**14, 0.5: 2**15}  # share of pairs that attend: vectors x channels of a head
 
 
@@ -71,6 +73,9 @@ class Dense:
         if call.adjacency.is_complete:
             return nodes >= (LARGE_GRAPH if is_wide else LARGE_NARROW_GRAPH)
         density = call.adjacency.density
+        is_large = nodes >= LONG_SEQUENCE and nodes * width >= LARGE_SEQUENCE
+        if is_large and density >= EQUAL_SEQUENCES and call.adjacency.is_causal:
+            return True
         return is_wide and any(density >= share and nodes * width >= size for share, size in WORTH_A_MASK.items())
 
     def __call__(self, call: AttentionCall) -> Tensor:
@@ -172,7 +177,13 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        is_causal: bool,  # noqa: FBT001 (autograd hands on no keywords)
+        scale: float,
     ) -> Tensor:
         q, k, v = (each.detach().requires_grad_(each.requires_grad) for each in (query, key, value))
         with torch.set_grad_enabled(any(ctx.needs_input_grad)):
