@@ -3,7 +3,7 @@
 An atom knows its element and how many hydrogens it carries; the formula, in Hill order and with all hydrogens, has to
 be counted together from all atoms. Softmax attention takes means over the atoms, and a mean does not grow with the
 molecule; ReLU attention takes sums, and so can count. One sees a decoder of either kind judged on unseen molecules, by
-table and by size, and in a picture at which atoms each written symbol looked. The full run takes about 10 minutes on
+table and by size, and in a picture at which atoms each written symbol looked. The full run takes about 20 minutes on
 two cores. Run: python examples/18_formulas.py --output out --molecules zinc.csv.gz Lipophilicity.csv
 
 Without --molecules it learns from those of the solubility set that comes with the package: a thousand, too few to learn
