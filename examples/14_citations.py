@@ -11,7 +11,7 @@ import statistics
 from pathlib import Path
 
 import torch
-from lesson import COLORS, figure, parser, save, table
+from lesson import COLORS, existing, figure, parser, save, table, told_plainly
 from sklearn.manifold import TSNE
 from torch import Tensor, nn
 from torch.nn import functional
@@ -124,6 +124,9 @@ def draw(runs: dict[str, tuple[Data, Tensor]], output: Path) -> None:
 
 if __name__ == "__main__":
     command_line = parser(__doc__)
-    command_line.add_argument("--planetoid", type=Path, required=True, help="folder of the raw files ind.cora.* ...")
+    command_line.add_argument(
+        "--planetoid", type=existing, required=True, help="folder of the raw files ind.cora.* ..."
+    )
     given = command_line.parse_args()
-    main(given.output, given.planetoid, quick=given.quick)
+    with told_plainly(command_line):
+        main(given.output, given.planetoid, quick=given.quick)

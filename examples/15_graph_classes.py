@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from lesson import COLORS, count_parameters, figure, parser, save, shuffled, table
+from lesson import COLORS, count_parameters, existing, figure, parser, save, shuffled, table
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from torch import Tensor, nn
 from torch.nn import functional
@@ -191,8 +191,8 @@ def draw(accuracies: dict[str, dict[str, list[float]]], output: Path) -> None:
 
 if __name__ == "__main__":
     command_line = parser(__doc__)
-    command_line.add_argument("--enzymes", type=Path, required=True, help="ENZYMES.zip")
-    command_line.add_argument("--folds", type=Path, required=True, help="published folds of ENZYMES, .json.gz")
-    command_line.add_argument("--mutag", type=Path, required=True, help="MUTAG.zip")
+    command_line.add_argument("--enzymes", type=existing, required=True, help="ENZYMES.zip")
+    command_line.add_argument("--folds", type=existing, required=True, help="published folds of ENZYMES, .json.gz")
+    command_line.add_argument("--mutag", type=existing, required=True, help="MUTAG.zip")
     given = command_line.parse_args()
     main(given.output, given.enzymes, given.folds, given.mutag, quick=given.quick)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from lesson import COLORS, count_parameters, figure, parser, save, shuffled, table, train
+from lesson import COLORS, count_parameters, existing, figure, parser, save, shuffled, table, told_plainly, train
 from rdkit import Chem
 from torch import Tensor, nn
 from torch.nn import functional
@@ -313,7 +313,11 @@ def read_tables(files: Sequence[Path], column: str) -> dict[str, list[str]]:
 
 if __name__ == "__main__":
     command_line = parser(__doc__)
-    command_line.add_argument("--molecules", type=Path, nargs="*", default=[], help="tables of molecules, CSV or TSV")
+    command_line.add_argument(
+        "--molecules", type=existing, nargs="*", default=[], help="tables of molecules, CSV or TSV"
+    )
     command_line.add_argument("--smiles-column", default="smiles", help="their column of SMILES (default: smiles)")
     given = command_line.parse_args()
-    main(given.output, read_tables(given.molecules, given.smiles_column), quick=given.quick)
+    with told_plainly(command_line):
+        tables = read_tables(given.molecules, given.smiles_column)
+    main(given.output, tables, quick=given.quick)

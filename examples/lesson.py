@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ import pandas as pd
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
+
+import graphattn as ga
 
 Batch = TypeVar("Batch")
 
@@ -37,6 +40,22 @@ def parser(doc: str | None) -> argparse.ArgumentParser:
     made.add_argument("--output", type=Path, default=Path("out"), help="folder for pictures (default: out)")
     made.add_argument("--quick", action="store_true", help="a small run of seconds instead of the full one")
     return made
+
+
+def existing(path: str) -> Path:
+    """What a command line is given as a file or folder to read."""
+    if not Path(path).exists():
+        raise argparse.ArgumentTypeError(f"{path} does not exist; looked for it in {Path.cwd()}.")
+    return Path(path)
+
+
+@contextmanager
+def told_plainly(command_line: argparse.ArgumentParser) -> Iterator[None]:
+    """What the library refuses, as a line of the command instead of a traceback."""
+    try:
+        yield
+    except ga.GraphattnError as refusal:
+        command_line.error(str(refusal))
 
 
 def settings(doc: str | None) -> Settings:

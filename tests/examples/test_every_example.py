@@ -8,12 +8,10 @@ from example_modules import EXAMPLES, is_picture
 NUMBERED = sorted(path for path in EXAMPLES.glob("*.py") if path.name[0].isdigit())
 
 
-def run(name: str, *arguments: str) -> str:
-    """What the example prints; a warning is an error but for those that pyproject.toml lets pass."""
+def run(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """An example from the command line; a warning is an error but for those that pyproject.toml lets pass."""
     command = [sys.executable, str(EXAMPLES / name), *arguments]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
-    return finished.stdout
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_every_example_is_tested_and_listed():
@@ -26,5 +24,19 @@ def test_every_example_is_tested_and_listed():
 
 
 def test_an_example_runs_from_the_command_line(tmp_path):
-    assert "drawn in" in run("01_by_hand.py", "--quick", "--output", str(tmp_path / "pictures"))
+    finished = run("01_by_hand.py", "--quick", "--output", str(tmp_path / "pictures"))
+    assert finished.returncode == 0, finished.stderr
+    assert "drawn in" in finished.stdout
     assert all(is_picture(path) for path in (tmp_path / "pictures").iterdir())
+
+
+def test_an_example_says_what_it_cannot_read(tmp_path):
+    (tmp_path / "table.csv").write_text("name,y\nethanol,1\n", encoding="utf-8")
+    for option, words in (
+        (str(tmp_path / "nowhere.csv"), "nowhere.csv does not exist"),
+        (str(tmp_path / "table.csv"), "has no column 'smiles'"),
+    ):
+        refused = run("18_formulas.py", "--molecules", option)
+        assert refused.returncode == 2
+        assert words in refused.stderr
+        assert "Traceback" not in refused.stderr
