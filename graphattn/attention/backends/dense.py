@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,11 +9,11 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from graphattn.adjacency import Adjacency
 from graphattn.attention.backends.sparse import entry_logits
 from graphattn.attention.call import AttentionCall, ByType, dropout_factor, is_plain, per_entry
 from graphattn.attention.normalizers import normalize_senders
 from graphattn.attention.scores import DotProduct
+from graphattn.csr import CSR
 
 LARGEST_PADDED = 2**31  # numbers in the largest padded tensor that this backend makes
 
@@ -88,25 +87,16 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Padding:
-    """Where nodes and entries of a batch stand in padded blocks; ``Rm`` and ``Sm`` are the largest graph's sizes."""
+    """Where the nodes of a batch stand in padded blocks; ``Rm`` and ``Sm`` are the largest graph's sizes."""
 
     receiver: tuple[Tensor, Tensor]  # (R,) graph, and place in it
     sender: tuple[Tensor, Tensor]  # (S,) the same
-    entry: tuple[Tensor, Tensor, Tensor]  # (entries,) graph, receiver's place, sender's place
     shape: tuple[int, int, int]  # (G, Rm, Sm)
 
     @classmethod
-    def of(cls, adjacency: Adjacency) -> "Padding":
+    def of(cls, adjacency: CSR) -> "Padding":
         """The padding that the graph boundaries of ``adjacency`` ask for."""
-        receiver, sender = _places(adjacency.ptr), _places(adjacency.sender_ptr)
-        graph, row = (place[adjacency.receiver] for place in receiver)
-        shape = (adjacency.num_graphs, *adjacency.largest)
-        return cls(receiver, sender, (graph, row, sender[1][adjacency.sender]), shape)
-
-    @cached_property
-    def may_attend(self) -> Tensor:
-        """(G, Rm, Sm) bool, ``True`` where an entry stands."""
-        return self.pairs(torch.ones_like(self.entry[0], dtype=torch.bool))
+        return cls(_places(adjacency.ptr), _places(adjacency.sender_ptr), (adjacency.num_graphs, *adjacency.largest))
 
     def receivers(self, rows: Tensor) -> Tensor:
         """(R, ...) -> (G, Rm, ...), zero where no receiver stands."""
@@ -125,9 +115,23 @@ class Padding:
         filled = len(self.receiver[0]) == self.shape[0] * self.shape[1]
         return padded.flatten(0, 1) if filled else padded[self.receiver]
 
-    def pairs(self, rows: Tensor) -> Tensor:
-        """(entries, ...) -> (G, Rm, Sm, ...), zero (``False``) where no entry stands."""
-        return rows.new_zeros(*self.shape, *rows.shape[1:]).index_put(self.entry, rows)
+
+def _pairs(adjacency: CSR) -> tuple[Tensor, Tensor, Tensor]:
+    """(entries,) graph, receiver's place and sender's place of each entry in padded blocks."""
+    padding = adjacency.keep("padding", Padding.of)
+    graph, row = (place[adjacency.receiver] for place in padding.receiver)
+    return graph, row, padding.sender[1][adjacency.sender]
+
+
+def _in_blocks(rows: Tensor, adjacency: CSR) -> Tensor:
+    """(entries, ...) -> (G, Rm, Sm, ...), zero (``False``) where no entry stands."""
+    shape = adjacency.keep("padding", Padding.of).shape
+    return rows.new_zeros(*shape, *rows.shape[1:]).index_put(adjacency.keep("pairs", _pairs), rows)
+
+
+def _may_attend(adjacency: CSR) -> Tensor:
+    """(G, Rm, Sm) bool, ``True`` where an entry stands."""
+    return _in_blocks(torch.ones(adjacency.num_entries, dtype=torch.bool, device=adjacency.col.device), adjacency)
 
 
 def _is_scaled_dot_product(call: AttentionCall) -> bool:
@@ -147,8 +151,9 @@ def _scaled_dot_product(call: AttentionCall, padding: Padding) -> Tensor:
     has_bias = call.bias is not None or call.edges.key is not None
     is_causal = adjacency.is_causal and not has_bias  # PyTorch's kernel then skips what comes later
     if not adjacency.is_complete and not is_causal:
-        alone = ~padding.may_attend.any(-1, keepdim=True)  # rows that see nobody: let them see anything, then zero them
-        mask = (padding.may_attend | alone)[:, None]
+        may_attend = adjacency.keep("may_attend", _may_attend)
+        alone = ~may_attend.any(-1, keepdim=True)  # rows that see nobody: let them see anything, then zero them
+        mask = (may_attend | alone)[:, None]
     bias = None if call.bias is None else per_entry(call.bias, adjacency).to(call.compute_dtype())
     if call.edges.key is not None:
         terms = per_entry(call.edges.key, adjacency).to(call.compute_dtype())
@@ -156,7 +161,7 @@ def _scaled_dot_product(call: AttentionCall, padding: Padding) -> Tensor:
         bias = from_key if bias is None else bias + from_key
     if bias is not None:  # in half precision a bias may overflow: then everything is computed in float32
         dtype = bias.dtype
-        by_pair = padding.pairs(bias).permute(0, 3, 1, 2)  # (G, H, Rm, Sm)
+        by_pair = _in_blocks(bias, adjacency).permute(0, 3, 1, 2)  # (G, H, Rm, Sm)
         mask = by_pair if mask is None else by_pair.masked_fill(~mask, -torch.inf)
     query = padding.receivers(call.query.to(dtype))
     key, value = (padding.senders(rows.to(dtype)) for rows in (call.key, call.value))
@@ -210,13 +215,14 @@ class _Attention(torch.autograd.Function):
 def _spelled_out(call: AttentionCall, padding: Padding) -> Tensor:
     """Every score, normalizer, edge term and dropout. Only entries are scored: padding has no score to derive."""
     adjacency, dtype = call.adjacency, call.compute_dtype()
-    weight = normalize_senders(padding.pairs(entry_logits(call)), padding.may_attend[..., None], call.normalizer)
+    may_attend = adjacency.keep("may_attend", _may_attend)
+    weight = normalize_senders(_in_blocks(entry_logits(call), adjacency), may_attend[..., None], call.normalizer)
     if call.dropout:
-        weight = weight * padding.pairs(dropout_factor(call))
+        weight = weight * _in_blocks(dropout_factor(call), adjacency)
     value = padding.senders(call.value.to(dtype))
     out = torch.einsum("grsh,gshd->grhd", weight, value)
     if call.edges.value is not None:
-        terms = padding.pairs(per_entry(call.edges.value, adjacency).to(dtype))  # (G, Rm, Sm, H, Dv)
+        terms = _in_blocks(per_entry(call.edges.value, adjacency).to(dtype), adjacency)  # (G, Rm, Sm, H, Dv)
         out = out + torch.einsum("grsh,grshd->grhd", weight, terms)
     return padding.rows(out).to(call.query.dtype)
 
