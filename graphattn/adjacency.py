@@ -10,6 +10,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
+from graphattn.checks import whole_number
 from graphattn.csr import (
     ADDED_SELF_LOOP,
     CSR,
@@ -22,7 +23,7 @@ from graphattn.csr import (
     holds_integers,
     narrow,
 )
-from graphattn.errors import GraphError, SettingError, ShapeError
+from graphattn.errors import GraphError, ShapeError
 from graphattn.patterns import Rows, cross_rows, grid_rows, hop_rows, offsets, window_rows
 
 
@@ -117,7 +118,7 @@ class Adjacency(CSR):
         """
         if may_attend.ndim != 2:
             raise ShapeError(f"a dense adjacency is a matrix (receivers, senders); got {described(may_attend)}.")
-        if may_attend.is_floating_point() and bool(may_attend.isnan().any()):
+        if (may_attend.is_floating_point() or may_attend.is_complex()) and bool(may_attend.isnan().any()):
             row, column = may_attend.isnan().nonzero()[0].tolist()
             raise GraphError(f"may_attend[{row}, {column}] is NaN; say True or False for every pair.")
         receiver, sender = may_attend.nonzero(as_tuple=True)
@@ -149,12 +150,11 @@ class Adjacency(CSR):
             ptr: (G + 1,) boundaries of several sequences.
 
         Raises:
-            SettingError: ``radius`` is below 0.
+            SettingError: ``radius`` is below 0 or no whole number.
 
         Source: Povey et al. 2018, "A time-restricted self-attention layer for ASR", ICASSP, for speech.
         """
-        if radius < 0:
-            raise SettingError(f"radius must be at least 0, the position itself; got {radius}.")
+        radius = whole_number("radius", radius, at_least=0)
         bounds = bounds_of(num_nodes, ptr, "num_nodes", "ptr")
         return cls._of_rows(window_rows(bounds, radius, radius), bounds, bounds)
 
@@ -189,12 +189,14 @@ class Adjacency(CSR):
             size: an odd number, or two: rows and columns.
 
         Raises:
-            SettingError: ``size`` is even or below 1.
+            SettingError: ``size`` is even, below 1, or not one or two whole numbers.
 
         Source: Cordonnier et al. 2020, arXiv:1911.03584.
         """
-        bounds = torch.tensor([0, height * width])
-        return cls._of_rows(grid_rows(height, width, (size, size) if isinstance(size, int) else size), bounds, bounds)
+        sides = tuple(size) if isinstance(size, Sequence) else (size, size)
+        rows = grid_rows(height, width, sides)
+        bounds = torch.tensor([0, len(rows[0]) - 1])
+        return cls._of_rows(rows, bounds, bounds)
 
     @classmethod
     def pool(cls, ptr: Tensor) -> "Adjacency":
@@ -291,11 +293,7 @@ class Adjacency(CSR):
         Raises:
             GraphError: senders and receivers are different sets.
         """
-        if self.num_receivers != self.num_senders:
-            raise GraphError(
-                f"self loops need senders and receivers to be one set; "
-                f"here are {self.num_senders} senders and {self.num_receivers} receivers."
-            )
+        self._check_one_set("self loops")
         lacks = torch.ones(self.num_receivers, dtype=torch.bool, device=self.col.device)
         lacks[self.receiver[self.receiver == self.sender]] = False
         before = offsets(lacks.long())  # (R + 1,) loops added in rows before each
@@ -351,14 +349,20 @@ class Adjacency(CSR):
             hops: at least 0.
 
         Raises:
-            SettingError: ``hops`` is below 0.
+            SettingError: ``hops`` is below 0 or no whole number.
             GraphError: senders and receivers are different sets.
         """
-        if hops < 0:
-            raise SettingError(f"hops must be at least 0, the node itself; got {hops}.")
-        if self.num_receivers != self.num_senders:
-            raise GraphError(f"hops need senders and receivers to be one set; got {self}.")
+        hops = whole_number("hops", hops, at_least=0)
+        self._check_one_set("hops")
         return self._of_rows(hop_rows(self.rowptr, self.col, hops), self.ptr, self.sender_ptr)
+
+    def _check_one_set(self, what: str) -> None:
+        if self.num_receivers != self.num_senders or not torch.equal(self.ptr, self.sender_ptr):
+            raise GraphError(
+                f"{what} need senders and receivers to be one set; here are {self.num_senders} senders and "
+                f"{self.num_receivers} receivers, in graphs that end at {self.sender_ptr[1:].tolist()[:8]} and "
+                f"{self.ptr[1:].tolist()[:8]}."
+            )
 
 
 def as_adjacency(edges: Tensor | Adjacency, *, num_senders: int, num_receivers: int) -> Adjacency:

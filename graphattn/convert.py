@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from graphattn.adjacency import Adjacency
-from graphattn.csr import described
+from graphattn.csr import check_ends, described
 from graphattn.errors import GraphError, ShapeError
 
 
@@ -47,7 +47,8 @@ def from_networkx(
         the labels in order; ``num_nodes``.
 
     Raises:
-        GraphError: a node or edge lacks an attribute, or has one that is no number; the message names both.
+        GraphError: a node or edge lacks an attribute, or has one that is no number, or one too large for float32; the
+            message names both.
     """
     labels = list(graph.nodes)
     place = {label: index for index, label in enumerate(labels)}
@@ -88,13 +89,19 @@ def to_networkx(
             order of ``edge_index``. Undirected, the k-th edge u -> v and the k-th v -> u are one.
 
     Raises:
-        GraphError: an attribute has another number of rows, or parallel edges would be merged.
+        GraphError: an attribute has another number of rows; parallel edges, or nodes of one label, would be merged; an
+            edge of a node that is not there.
     """
     kept = getattr(data, "nodes", None)
     labels: Sequence[Hashable] = range(data.num_nodes) if kept is None else kept
-    ends = data.edge_index.T.tolist()
     if len(labels) != data.num_nodes:
         raise GraphError(f"data.nodes has {len(labels)} labels, but there are {data.num_nodes} nodes.")
+    twice = [label for label, times in Counter(labels).items() if times > 1]
+    if twice:
+        raise GraphError(f"data.nodes has the label {twice[0]!r} more than once, which networkx would make one node.")
+    for row, role in enumerate(("sender", "receiver")):
+        check_ends(data.edge_index[row], len(labels), role)
+    ends = data.edge_index.T.tolist()
     if not multigraph and len({tuple(pair) for pair in ends}) < len(ends):
         raise GraphError(
             "data has parallel edges, which a networkx DiGraph or Graph would merge; pass multigraph=True to keep them."
@@ -142,17 +149,17 @@ def from_matrix(matrix: Any, *, weights: bool = False) -> Data:
 
     Raises:
         ShapeError: ``matrix`` is not square, or holds no numbers.
-        GraphError: an entry is NaN, infinite or too large for float32; the message says which.
+        GraphError: an entry is NaN, infinite, or too large or too small for float32; the message says which.
     """
     entries = _sparse(matrix).tocoo()
     with np.errstate(over="ignore"):
         values = entries.data.astype(np.float32)
-    bad = np.flatnonzero(~np.isfinite(values))
+    bad = np.flatnonzero(~np.isfinite(values) | (values == 0))  # those that were 0 are no entries
     if len(bad):
         row, column, value = entries.row[bad[0]], entries.col[bad[0]], entries.data[bad[0]]
         raise GraphError(
-            f"matrix[{row}, {column}] is {value}, which is no finite float32; write 0 where there is no edge, a weight "
-            "where there is one."
+            f"matrix[{row}, {column}] is {value}, which is no finite float32 other than 0; write 0 where there is no "
+            "edge, a weight where there is one."
         )
     device = matrix.device if isinstance(matrix, Tensor) else None
     ends = np.stack([entries.row, entries.col]).astype(np.int64)
@@ -174,7 +181,8 @@ def to_matrix(graph: Data | Adjacency, *, weights: Tensor | None = None) -> spar
 
     Args:
         graph: ``Data`` with ``edge_index`` and ``num_nodes``, or an :class:`Adjacency` of any shape.
-        weights: (E,) or (E, 1) numbers that become the entries, such as ``data.edge_attr``; ones where left out.
+        weights: (E,) or (E, 1) numbers that become the entries, such as ``data.edge_attr``; ones where left out, and
+            for self loops that ``with_self_loops()`` added.
 
     Returns:
         (N, N), of an adjacency (S, R).
@@ -187,7 +195,11 @@ def to_matrix(graph: Data | Adjacency, *, weights: Tensor | None = None) -> spar
     if isinstance(graph, Data):
         graph = Adjacency.from_edge_index(graph.edge_index, graph.num_nodes)
     sender, receiver = graph.edge_index().cpu().numpy()
-    values = np.ones(len(sender), dtype=np.int64) if weights is None else _entries(weights, len(sender))
+    values = np.ones(len(sender), dtype=np.int64)
+    if weights is not None:
+        loops = graph.num_entries - graph.num_edges  # added, and last: no edge, so no weight, is behind them
+        given = _entries(weights, graph.num_edges)
+        values = np.concatenate([given, np.ones(loops, dtype=given.dtype)]) if loops else given
     if (values == 0).any():
         edge = int(np.flatnonzero(values == 0)[0])
         raise GraphError(f"the weight of edge {edge}, {sender[edge]} -> {receiver[edge]}, is 0: no edge in a matrix.")
@@ -214,8 +226,13 @@ def _sparse(matrix: Any) -> sparse.csr_array:
         if matrix.layout != torch.strided:
             raise ShapeError(f"a tensor must be dense here, got one of layout {matrix.layout}; use matrix.to_dense().")
         given = (matrix.double() if matrix.is_floating_point() else matrix).detach().cpu().numpy()
+    elif np.ma.isMaskedArray(matrix):
+        raise ShapeError("a masked array does not say what a masked entry is; use matrix.filled(0) for no edge.")
     else:
-        given = np.asarray(matrix)
+        try:
+            given = np.asarray(matrix)
+        except ValueError as error:
+            raise ShapeError(f"the matrix of a graph is square; these rows are not: {error}.") from error
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise ShapeError(
             f"the matrix of a graph is square, a row and a column per node; got shape {tuple(given.shape)}. Where "
@@ -233,8 +250,8 @@ def _sparse(matrix: Any) -> sparse.csr_array:
 def _attributes(columns: Mapping[str, Tensor] | None, rows: int, what: str) -> Iterator[dict[str, Any]]:
     columns = columns or {}
     for name, values in columns.items():
-        if len(values) != rows:
-            raise GraphError(f"{what} attribute {name!r} has {len(values)} rows, but there are {rows} {what}s.")
+        if values.ndim < 1 or len(values) != rows:
+            raise GraphError(f"{what} attribute {name!r} is {described(values)}, but there are {rows} {what}s.")
     for row in range(rows):
         yield {name: values[row].tolist() for name, values in columns.items()}
 
@@ -267,8 +284,18 @@ def _columns(
 
 
 def _numbers(value: Any, feature: str, where: str) -> list[float]:
+    """A value as float32 numbers; NaN and infinity may be meant."""
+    if isinstance(value, Tensor):
+        value = (value.double() if value.is_floating_point() else value).detach().cpu().numpy()  # NumPy has no bfloat16
     try:
-        numbers: list[float] = torch.as_tensor(value, dtype=torch.float32).flatten().tolist()
-    except (TypeError, ValueError, RuntimeError) as error:
+        found = np.asarray(value)
+    except (TypeError, ValueError) as error:
         raise GraphError(f"attribute {feature!r} of {where} is {value!r}, which is no number.") from error
-    return numbers
+    if found.dtype.kind not in "biuf":
+        raise GraphError(f"attribute {feature!r} of {where} is {value!r}, which is no number.")
+    with np.errstate(over="ignore"):
+        numbers = found.astype(np.float32)
+    if (np.isinf(numbers) & np.isfinite(found)).any():
+        raise GraphError(f"attribute {feature!r} of {where} is {value!r}, too large for float32; scale it down.")
+    listed: list[float] = numbers.flatten().tolist()
+    return listed

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 import torch
 from torch import Tensor
 
+from graphattn.checks import whole_number
 from graphattn.errors import GraphError, ShapeError
 from graphattn.patterns import offsets
 
@@ -202,25 +203,19 @@ def bounds_of(count: int | None, ptr: Tensor | None, count_name: str, name: str)
     if (count is None) == (ptr is None):
         raise ShapeError(f"give {count_name} for one graph, or {name} for the boundaries of several; one of the two.")
     if ptr is not None:
-        return boundaries(ptr, int(ptr[-1]) if ptr.numel() else 0, name, ptr.device)
-    assert count is not None
-    if count < 0:
-        raise GraphError(f"{count_name} must be at least 0, got {count}.")
-    return torch.tensor([0, count])
+        count = int(ptr[-1]) if ptr.ndim == 1 and len(ptr) else 0
+        return boundaries(ptr, count, name, ptr.device)
+    return torch.tensor([0, whole_number(count_name, count, at_least=0)])
 
 
 def boundaries(ptr: Tensor | None, count: int, name: str, device: torch.device) -> Tensor:
     """(G + 1,) ``ptr`` itself, checked, or the boundaries of one graph of ``count`` nodes."""
     if ptr is None:
         return torch.tensor([0, count], device=device)
+    if ptr.ndim != 1 or not holds_integers(ptr):
+        raise ShapeError(f"{name} must hold integers of shape (graphs + 1,); got {described(ptr)}.")
     bounds = ptr.long().to(device).clone()  # the caller may use his again
-    if (
-        bounds.ndim != 1
-        or len(bounds) < 1
-        or int(bounds[0]) != 0
-        or int(bounds[-1]) != count
-        or bool((bounds.diff() < 0).any())
-    ):
+    if len(bounds) < 1 or int(bounds[0]) != 0 or int(bounds[-1]) != count or bool((bounds.diff() < 0).any()):
         raise GraphError(f"{name} must rise from 0 to the {count} nodes and never fall; got {bounds.tolist()[:8]}...")
     return bounds
 

@@ -8,7 +8,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from graphattn.errors import GraphError, SettingError
+from graphattn.checks import whole_number
+from graphattn.errors import SettingError
 
 Rows = tuple[Tensor, Tensor]  # rowptr (R + 1,), col (entries,)
 
@@ -33,10 +34,8 @@ def cross_rows(ptr: Tensor, sender_ptr: Tensor) -> Rows:
 
 def window_rows(ptr: Tensor, left: int | None, right: int | None) -> Rows:
     """Position i sees the positions i - left to i + right of its sequence; ``None`` reaches to the end."""
-    for name, reach in (("left", left), ("right", right)):
-        if reach is not None and reach < 0:
-            raise SettingError(f"{name} must be at least 0, the position itself; got {reach}.")
     sizes = ptr.diff()
+    left, right = (None if reach is None else min(reach, int(ptr[-1])) for reach in (left, right))
     first, end = (bound.repeat_interleave(sizes) for bound in (ptr[:-1], ptr[1:]))
     position = torch.arange(int(ptr[-1]), device=ptr.device)
     if left is not None:
@@ -46,11 +45,11 @@ def window_rows(ptr: Tensor, left: int | None, right: int | None) -> Rows:
     return spans(first, end)
 
 
-def grid_rows(height: int, width: int, size: tuple[int, int]) -> Rows:
+def grid_rows(height: int, width: int, size: tuple[int, ...]) -> Rows:
     """Pixel (row, column), counted row by row, sees the ``size`` pixels around it that lie in the image."""
-    if min(height, width) < 0:
-        raise GraphError(f"an image cannot have {height} x {width} pixels; counts begin at 0.")
-    if min(size) < 1 or not all(side % 2 for side in size):
+    height, width = whole_number("height", height, at_least=0), whole_number("width", width, at_least=0)
+    size = tuple(whole_number("size", side, at_least=1) for side in size)
+    if len(size) != 2 or not all(side % 2 for side in size):
         raise SettingError(f"size must be odd, such as 3 or (3, 5), so that a pixel is the middle; got {size}.")
     (row_ptr, rows), (column_ptr, columns) = (
         window_rows(torch.tensor([0, sides]), side // 2, side // 2)
@@ -73,7 +72,10 @@ def hop_rows(rowptr: Tensor, col: Tensor, hops: int) -> Rows:
     near = sparse.eye_array(size, dtype=bool, format="csr")
     within = step + near
     for _ in range(hops):
-        near = within @ near
+        reached = within @ near
+        if reached.nnz == near.nnz:  # whatever can be reached is
+            break
+        near = reached
     near.sort_indices()
-    reached, senders = (torch.from_numpy(part).long().to(col.device) for part in (near.indptr, near.indices))
-    return reached, senders
+    ends, senders = (torch.from_numpy(part).long().to(col.device) for part in (near.indptr, near.indices))
+    return ends, senders

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from graphattn.adjacency import Adjacency, as_adjacency
 from graphattn.attention.attend import masked_attention
-from graphattn.errors import GraphError, ShapeError
+from graphattn.errors import GraphError, SettingError, ShapeError
 
 
 def pairs(adjacency: Adjacency) -> list[tuple[int, int]]:
@@ -48,7 +48,7 @@ def test_complete_is_every_pair_of_each_graph():
     assert Adjacency.complete(0).num_entries == 0
     with pytest.raises(ShapeError, match="one of the two"):
         Adjacency.complete()
-    with pytest.raises(GraphError, match="at least 0, got -1"):
+    with pytest.raises(SettingError, match="at least 0, got -1"):
         Adjacency.complete(-1)
 
 

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 
 from graphattn.adjacency import Adjacency
+from graphattn.attention.attend import masked_attention
 from graphattn.csr import ADDED_SELF_LOOP
 from graphattn.errors import GraphError, SettingError, ShapeError
 
@@ -32,6 +33,11 @@ def in_sets(sizes: list[int], rule) -> list[tuple[int, int]]:
         for sender in range(size)
         if rule(receiver, sender)
     ]
+
+
+def of_equal_totals() -> Adjacency:
+    """Three senders and three receivers, but of other graphs: the two are not one set of nodes."""
+    return Adjacency.cross(ptr=torch.tensor([0, 2, 3]), sender_ptr=torch.tensor([0, 1, 3]))
 
 
 def assert_sound(adjacency: Adjacency) -> None:
@@ -66,6 +72,34 @@ def test_what_sees_itself_and_those_before_it_is_causal(sizes):
         twice[0, twice[0] != twice[1]] = twice[1, twice[0] != twice[1]]  # as many entries a row, all of them the loop
         assert not Adjacency.from_edge_index(twice, len(written.rowptr) - 1, ptr=ptr).is_causal
     assert not Adjacency.cross(3, 2).is_causal
+
+
+def test_as_many_pairs_as_a_written_sequence_has_are_not_enough():
+    later = Adjacency.from_edge_index(torch.tensor([[1, 0, 1], [0, 1, 1]]), 2)  # 0 sees 1, which comes after it
+    assert not later.is_causal
+    other_sets = Adjacency.from_edge_index(
+        torch.tensor([[0, 0, 1], [0, 1, 1]]),
+        num_senders=2,
+        num_receivers=2,
+        ptr=torch.tensor([0, 2, 2]),
+        sender_ptr=torch.tensor([0, 2, 2]),
+    )
+    assert other_sets.is_causal
+    query, key, value = torch.randn(3, 2, 1, 4, generator=torch.Generator().manual_seed(0))
+    for adjacency in (later, other_sets):
+        want = masked_attention(query, key, value, adjacency, backend="definition")
+        torch.testing.assert_close(masked_attention(query, key, value, adjacency, backend="dense"), want)
+
+
+def test_a_window_may_reach_as_far_as_it_likes():
+    assert Adjacency.window(4, radius=2**63 - 1).is_complete
+    assert Adjacency.window(4, radius=10**30).is_complete
+
+
+def test_hops_end_when_nothing_more_is_reached():
+    ring = torch.arange(30)
+    around = Adjacency.from_edge_index(torch.stack([ring, (ring + 1) % 30]), 30)
+    assert pairs(around.k_hop(10**9)) == pairs(Adjacency.complete(30))
 
 
 @given(SIZES, st.integers(0, 8))
@@ -202,10 +236,19 @@ def test_k_hop_stays_in_its_graph():
         (lambda: Adjacency.causal(3, ptr=torch.tensor([0, 3])), ShapeError, "one of the two"),
         (lambda: Adjacency.causal(ptr=torch.tensor([1, 3])), GraphError, "ptr must rise from 0"),
         (lambda: Adjacency.grid(3, 3, size=2), SettingError, r"size must be odd.*got \(2, 2\)"),
-        (lambda: Adjacency.grid(3, 3, size=(3, -1)), SettingError, r"got \(3, -1\)"),
-        (lambda: Adjacency.grid(-3, 3), GraphError, "cannot have -3 x 3 pixels"),
+        (lambda: Adjacency.grid(3, 3, size=(3, -1)), SettingError, "size must be at least 1, got -1"),
+        (lambda: Adjacency.grid(3, 3, size=(3, 3, 3)), SettingError, r"size must be odd.*got \(3, 3, 3\)"),
+        (lambda: Adjacency.grid(3, 3, size=3.0), SettingError, "size must be a whole number, got 3.0"),
+        (lambda: Adjacency.grid(-3, 3), SettingError, "height must be at least 0, got -3"),
+        (lambda: Adjacency.grid(2.5, 3), SettingError, "height must be a whole number, got 2.5"),
+        (lambda: Adjacency.complete(2.7), SettingError, "num_nodes must be a whole number, got 2.7"),
+        (lambda: Adjacency.window(3, radius=1.5), SettingError, "radius must be a whole number, got 1.5"),
+        (lambda: Adjacency.window(3, radius=True), SettingError, "radius must be a whole number, got True"),
+        (lambda: Adjacency.causal(ptr=torch.tensor([0.0, 1.5, 3.0])), ShapeError, r"ptr must hold integers.*float32"),
+        (lambda: Adjacency.causal(ptr=torch.tensor([[0, 3]])), ShapeError, r"integers of shape \(graphs \+ 1,\)"),
+        (lambda: Adjacency.causal(ptr=torch.tensor(3)), ShapeError, r"ptr must hold integers.* of shape \(\)"),
         (lambda: Adjacency.cross(3), ShapeError, "give num_senders for one graph, or sender_ptr"),
-        (lambda: Adjacency.cross(-3, 1), GraphError, "num_receivers must be at least 0, got -3"),
+        (lambda: Adjacency.cross(-3, 1), SettingError, "num_receivers must be at least 0, got -3"),
         (
             lambda: Adjacency.cross(3, sender_ptr=torch.tensor([0, 1, 2])),
             GraphError,
@@ -219,7 +262,10 @@ def test_k_hop_stays_in_its_graph():
             "same senders, receivers and graphs",
         ),
         (lambda: Adjacency.complete(3).k_hop(-1), SettingError, "hops must be at least 0"),
-        (lambda: Adjacency.cross(2, 3).k_hop(1), GraphError, "one set; got Adjacency.2 receivers, 3 senders"),
+        (lambda: Adjacency.complete(3).k_hop(1.5), SettingError, "hops must be a whole number, got 1.5"),
+        (lambda: Adjacency.cross(2, 3).k_hop(1), GraphError, "one set; here are 3 senders and 2 receivers"),
+        (lambda: of_equal_totals().k_hop(1), GraphError, r"hops need .* one set; .* end at \[1, 3\] and \[2, 3\]"),
+        (lambda: of_equal_totals().with_self_loops(), GraphError, r"self loops need .* end at \[1, 3\] and \[2, 3\]"),
     ],
 )
 def test_impossible_rules_are_refused_in_words(make, error, words):

@@ -93,11 +93,82 @@ def test_missing_attributes_are_named_or_filled():
 
 def test_attributes_that_do_not_fit_are_refused():
     data = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2)
-    with pytest.raises(GraphError, match="edge attribute 'w' has 2 rows, but there are 1 edges"):
+    with pytest.raises(GraphError, match=r"edge attribute 'w' is float32 of shape \(2,\), but there are 1 edges"):
         to_networkx(data, edges={"w": torch.ones(2)})
+    with pytest.raises(GraphError, match=r"node attribute 'w' is float32 of shape \(\), but there are 2 nodes"):
+        to_networkx(data, nodes={"w": torch.tensor(1.0)})
     data.nodes = ["only one"]
     with pytest.raises(GraphError, match=r"data\.nodes has 1 labels, but there are 2 nodes"):
         to_networkx(data)
+    data.nodes = ["a", "a"]
+    with pytest.raises(GraphError, match="the label 'a' more than once"):
+        to_networkx(data)
+
+
+@pytest.mark.parametrize(("sender", "words"), [(-1, "sender -1"), (5, "sender 5, but there are 2 senders")])
+def test_edges_of_nodes_that_are_not_there_do_not_leave(sender, words):
+    with pytest.raises(GraphError, match=words):
+        to_networkx(Data(edge_index=torch.tensor([[sender], [0]]), num_nodes=2))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([1.0, 2.0])[::-1],
+        np.array([2.0, 1.0], dtype=">f8"),
+        torch.tensor([2.0, 1.0], dtype=torch.bfloat16, requires_grad=True),
+        (2, True),
+        np.array([2, 1], dtype=np.uint16),
+    ],
+    ids=["backwards", "big-endian", "bfloat16", "tuple", "unsigned"],
+)
+def test_attributes_are_numbers_in_many_forms(value):
+    graph = nx.empty_graph(1)
+    graph.nodes[0]["w"] = value
+    assert from_networkx(graph, node_features=["w"]).x.tolist() == [[2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1e300, "too large for float32"),
+        (10**400, "is no number|too large"),
+        (np.complex64(1 + 2j), "is no number"),
+        ("a", "is no number"),
+        ([1, [2]], "is no number"),
+        (np.datetime64("2020-01-01"), "is no number"),
+    ],
+)
+def test_attributes_that_float32_cannot_hold_are_refused(value, words):
+    graph = nx.empty_graph(1)
+    graph.nodes[0]["w"] = value
+    with pytest.raises(GraphError, match=words):
+        from_networkx(graph, node_features=["w"])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "error", "words"),
+    [
+        ([[0, 1], [1]], ShapeError, "these rows are not"),
+        (np.ma.masked_array(np.ones((2, 2)), mask=np.eye(2)), ShapeError, "a masked array .* use matrix.filled"),
+        ([[0, 1e-50], [0, 0]], GraphError, r"matrix\[0, 1\] is 1e-50, which is no finite float32 other than 0"),
+    ],
+)
+def test_matrices_that_would_lose_something_are_refused(matrix, error, words):
+    with pytest.raises(error, match=words):
+        from_matrix(matrix, weights=True)
+
+
+def test_a_matrix_of_the_callers_stays_as_it_was():
+    given = sparse.csr_array((np.array([1, 2, 5]), np.array([2, 0, 0]), np.array([0, 3, 3, 3])), shape=(3, 3))
+    from_matrix(given)
+    assert given.indices.tolist() == [2, 0, 0]
+    assert given.data.tolist() == [1, 2, 5]
+
+
+def test_weights_of_an_adjacency_are_those_of_its_edges():
+    looped = Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 0]]), 2).with_self_loops()
+    assert to_matrix(looped, weights=torch.tensor([2.0, 3.0])).toarray().tolist() == [[1, 2], [3, 1]]
 
 
 def test_a_multigraph_comes_back_with_all_its_edges():

@@ -17,6 +17,8 @@ from graphattn.checks import whole_number
 from graphattn.csr import bounds_of, described, holds_integers
 from graphattn.errors import SettingError, ShapeError
 
+_MOST_KINDS = 2**31 - 1  # more than any table has room for
+
 
 def positions_in_sets(ptr: Tensor) -> Tensor:
     """The place of each vector in its own set, counted from 0.
@@ -174,7 +176,7 @@ def relative_kinds(
 
     Raises:
         ShapeError: positions are no integers, not one per node, or of different numbers of coordinates.
-        SettingError: ``radius`` is below 0, or has not one number per coordinate.
+        SettingError: ``radius`` is below 0, has not one number per coordinate, or makes more than 2^31 - 1 kinds.
 
     Source: Shaw et al. 2018, arXiv:1803.02155, section 3.2.
     """
@@ -190,6 +192,10 @@ def relative_kinds(
     reaches = [whole_number("radius", each, at_least=0) for each in given]
     if len(reaches) != coordinates:
         raise SettingError(f"radius has {len(reaches)} numbers for {coordinates} coordinates; give one for each.")
+    if math.prod(2 * most + 1 for most in reaches) > _MOST_KINDS:
+        raise SettingError(
+            f"radius {tuple(reaches)} makes more than {_MOST_KINDS:,} kinds of edge; take a smaller one."
+        )
     sender, receiver = adjacency.edge_index()[:, : adjacency.num_edges]  # added self loops come last
     kind = torch.zeros_like(sender)
     for offset, most in zip((seen[sender] - seer[receiver]).T, reaches, strict=True):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from graphattn.checks import whole_number
 from graphattn.csr import described
 from graphattn.errors import SettingError, ShapeError
 
@@ -77,13 +78,17 @@ def log_mel(
 
     Raises:
         ShapeError: see :func:`frames`.
-        SettingError: see :func:`frames` and :func:`mel_bands`; ``floor`` is not above 0.
+        SettingError: see :func:`frames` and :func:`mel_bands`; ``floor`` is not above 0, or not in the signal's dtype.
 
     Source: Davis and Mermelstein 1980, doi:10.1109/TASSP.1980.1163420.
     """
-    if not floor > 0:
-        raise SettingError(f"floor must be above 0, for the logarithm of 0 is no number; got {floor}.")
     cut = frames(signal, sample_rate, window_seconds=window_seconds, step_seconds=step_seconds)
+    smallest = torch.finfo(signal.dtype).tiny
+    if not smallest <= floor < math.inf:
+        raise SettingError(
+            f"floor must be above 0, for the logarithm of 0 is no number, and a number that {signal.dtype} holds, "
+            f"{smallest:.1e} or more; got {floor}."
+        )
     window = cut.shape[1]
     fft_size = 2 ** math.ceil(math.log2(window))
     hann = torch.hann_window(window, dtype=signal.dtype, device=signal.device)
@@ -112,13 +117,14 @@ def mel_bands(
         (channels, fft_size // 2 + 1) float64, in 1/Hz.
 
     Raises:
-        SettingError: the range is not within 0 and half the sample rate, or a band lies between two frequencies.
+        SettingError: a number is too small, the range is not within 0 and half the sample rate, or a band lies between
+            two frequencies.
 
     Source: the scale and the areas are those of Slaney 1998, Auditory Toolbox, Interval Technical Report 1998-010.
     """
     top = sample_rate / 2 if highest_hz is None else highest_hz
-    if channels < 1:
-        raise SettingError(f"channels must be at least 1, got {channels}.")
+    whole_number("channels", channels, at_least=1)
+    whole_number("fft_size", fft_size, at_least=2)
     if not 0 <= lowest_hz < top <= sample_rate / 2:
         raise SettingError(
             f"bands must lie within 0 and {sample_rate / 2:g} Hz, half the sample rate, lowest below highest; got "
@@ -162,14 +168,20 @@ def mel_to_hz(mel: Tensor) -> Tensor:
     return torch.where(mel < _LOG_FROM_MEL, mel * _LINEAR_HZ_PER_MEL, above)
 
 
+_IN_FLOATS = {torch.int16: "signal / 32768", torch.uint8: "(signal.float() - 128) / 128", torch.int32: "signal / 2**31"}
+
+
 def _check_signal(signal: Tensor, window: int, sample_rate: float) -> None:
+    if not isinstance(signal, Tensor):
+        raise ShapeError(f"a signal is a tensor; got {type(signal).__name__}, use torch.as_tensor(signal).")
     if signal.ndim != 1:
         raise ShapeError(
             f"a signal is one channel, (samples,); got {described(signal)}. Mix a stereo signal down, for example "
             "signal.mean(0) where channels come first."
         )
     if signal.dtype not in {torch.float32, torch.float64}:
-        raise ShapeError(f"a signal is float32 or float64; got {described(signal)}. Divide 16-bit samples by 32768.")
+        way = _IN_FLOATS.get(signal.dtype, "signal.float()")
+        raise ShapeError(f"a signal is float32 or float64; got {described(signal)}. Use {way}.")
     if len(signal) < window:
         raise ShapeError(
             f"the signal has {len(signal)} samples, {len(signal) / sample_rate:g} s, less than one window of {window}; "

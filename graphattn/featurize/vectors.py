@@ -47,8 +47,10 @@ class Vocabulary:
     _code: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if isinstance(self.known, str):
+            raise SettingError(f"known is a list of tokens, got the text {self.known!r}; write [{self.known!r}].")
         object.__setattr__(self, "known", tuple(self.known))
-        _check_texts(self.known)
+        _check_texts((*self.known, self.unknown))
         token, count = Counter((self.unknown, *self.known)).most_common(1)[0]
         if count > 1:
             raise SettingError(f"a vocabulary has each token once, the unknown one too; got {token!r} {count} times.")
@@ -104,7 +106,7 @@ class Vocabulary:
             ShapeError: ``codes`` are not one row of integers.
             GraphError: a code is not in [0, len(vocabulary)).
         """
-        row = codes if isinstance(codes, Tensor) else torch.tensor(codes, dtype=None if codes else torch.long)
+        row = codes if isinstance(codes, Tensor) else torch.tensor(codes, dtype=None if len(codes) else torch.long)
         if row.ndim != 1 or not holds_integers(row):
             raise ShapeError(f"codes must be integers of shape (N,); got {described(row)}.")
         check_codes(row[:, None], (len(self),), "codes")

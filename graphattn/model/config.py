@@ -24,7 +24,9 @@ def readout_parts(readout: str) -> tuple[str, ...]:
     """
     parts = tuple(str(readout).split("+"))
     if not set(parts) <= set(READOUTS) or len(set(parts)) < len(parts):
-        raise SettingError(f"readout must be {', '.join(READOUTS)}, or several of them joined by +, got {readout!r}")
+        raise SettingError(
+            f"readout must be {', '.join(READOUTS)}, or several of them, each once, joined by +, got {readout!r}"
+        )
     return parts
 
 

@@ -67,7 +67,9 @@ class SequenceDecoder(nn.Module):
         super().__init__()
         self.num_tokens = whole_number("num_tokens", num_tokens, at_least=1)
         self.longest = whole_number("longest", longest, at_least=0)
-        self.memory_channels = channels if memory_channels is None else memory_channels
+        channels, heads = whole_number("channels", channels, at_least=1), whole_number("heads", heads, at_least=1)
+        memory_channels = channels if memory_channels is None else memory_channels
+        self.memory_channels = whole_number("memory_channels", memory_channels, at_least=1)
         self.token = nn.Embedding(num_tokens, channels)
         self.position = LearnedPositions(longest + 1, channels)
         self.blocks = nn.ModuleList(
@@ -109,17 +111,18 @@ class SequenceDecoder(nn.Module):
     def cross_attention_weights(
         self, tokens: Tensor, ptr: Tensor, memory: Tensor, memory_ptr: Tensor
     ) -> list[AttentionWeights]:
-        """How much each position looks at each vector of its set, block by block, before dropout.
+        """How much each position looks at each vector of its set, block by block, in evaluation mode.
 
         Takes what :meth:`forward` takes. ``edges`` of a block is (P, H), for every position of a sequence in turn the
         vectors of its set: one sequence of M positions about N vectors has P = M N.
         """
         x, causal, cross = self._begin(tokens, ptr, memory, memory_ptr)
         weights = []
-        for block in self.blocks:
-            assert isinstance(block, DecoderBlock)
-            weights.append(block.cross_attention_weights(x, memory, causal, cross))
-            x = block(x, memory, causal, cross)
+        with _evaluating(self):
+            for block in self.blocks:
+                assert isinstance(block, DecoderBlock)
+                weights.append(block.cross_attention_weights(x, memory, causal, cross))
+                x = block(x, memory, causal, cross)
         return weights
 
     @torch.no_grad()
@@ -187,7 +190,7 @@ class SequenceDecoder(nn.Module):
                 "give one sequence per set."
             )
         self._check_lengths(ptr.diff())
-        x = self.token(tokens) + self.position(positions_in_sets(ptr))
+        x = self.token(tokens.long()) + self.position(positions_in_sets(ptr))
         return x, Adjacency.causal(ptr=ptr), Adjacency.cross(ptr=ptr, sender_ptr=memory_ptr)
 
     def _check_tokens(self, tokens: Tensor) -> None:
@@ -263,11 +266,19 @@ def next_tokens(sequences: Iterable[Iterable[int]], start: int, end: int) -> tup
 
     Returns:
         Inputs (M,), targets (M,) and ``ptr`` (G + 1,), the boundaries of the sequences in both.
+
+    Raises:
+        SettingError: a token is no whole number from 0.
     """
-    written = [[int(token) for token in tokens] for tokens in sequences]
+    written = [[whole_number("a token", _item(token), at_least=0) for token in tokens] for tokens in sequences]
     inputs = torch.tensor([token for tokens in written for token in (start, *tokens)], dtype=torch.long)
     targets = torch.tensor([token for tokens in written for token in (*tokens, end)], dtype=torch.long)
     return inputs, targets, torch.tensor([0, *accumulate(len(tokens) + 1 for tokens in written)])
+
+
+def _item(token: object) -> object:
+    """A token of a tensor or an array as a number of Python."""
+    return token.item() if isinstance(token, Tensor) else token
 
 
 @contextmanager

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from graphattn.checks import number_from_0, whole_number
-from graphattn.errors import SettingError
+from graphattn.csr import described
+from graphattn.errors import SettingError, ShapeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class _Running:
         """(S, B, num_tokens) log-probability of each sequence with each token after it."""
         sets = self.sets.repeat_interleave(self.total.shape[1])
         logits = score_next(self.written[..., -1].flatten(), self.parents.flatten(), sets)
+        if logits.ndim != 2 or len(logits) != len(sets):
+            raise ShapeError(
+                f"score_next was asked about {len(sets)} sequences and must return a row of scores for each; got "
+                f"{described(logits)}."
+            )
         following = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
         return self.total[..., None] + following.view(*self.total.shape, -1)
 
@@ -168,9 +174,11 @@ def beam_search(
 
     Raises:
         SettingError: a setting is out of its range, or ``end`` is none of the tokens that are scored.
+        ShapeError: the scorer returns another number of rows than it was asked about.
 
     Source: Wu et al. 2016, arXiv:1609.08144, section 7 and eq. 14, without their coverage penalty and pruning.
     """
+    end, num_sets = whole_number("end", end, at_least=0), whole_number("num_sets", num_sets, at_least=0)
     longest, beams = whole_number("longest", longest, at_least=0), whole_number("beams", beams, at_least=1)
     finished = _Finished(num_sets, number_from_0("length_penalty", length_penalty, below=10), device)
     running = _Running.beginning(num_sets, start, device)
@@ -179,7 +187,7 @@ def beam_search(
             break
         scores = running.scores(score_next)
         width, num_tokens = scores.shape[1:]
-        if not 0 <= end < num_tokens:
+        if end >= num_tokens:
             raise SettingError(f"end must be one of the {num_tokens} tokens that are scored, from 0; got {end}.")
         candidates = _Candidates.ranked(scores, beams + width)
         finished.take(running, candidates.best_end(end, beams), length)

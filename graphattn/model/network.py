@@ -119,7 +119,7 @@ class GraphTransformer(nn.Module):
         x = self.norm(x)
         if isinstance(self.readout, EdgeReadout):
             given = data.edge_index
-            x = self.readout(x, given.edge_index() if isinstance(given, Adjacency) else given)
+            x = self.readout(x, given.edge_index()[:, : given.num_edges] if isinstance(given, Adjacency) else given)
         elif self.readout is not None:
             x = self.readout(x, adjacency.ptr)
         out: Tensor = self.head(x)
@@ -139,6 +139,10 @@ class GraphTransformer(nn.Module):
 
     def adjacency(self, data: Graphs) -> Adjacency:
         """Who may attend to whom in ``data``; shared by all blocks."""
+        if isinstance(data.edge_index, list):
+            raise ShapeError(
+                "data.edge_index is a list, as PyG's Batch leaves what it cannot join; make it Adjacency.batch(list)."
+            )
         if isinstance(data.edge_index, Adjacency):
             adjacency = as_adjacency(data.edge_index, num_senders=len(data.x), num_receivers=len(data.x))
             return adjacency.keep("with_self_loops", Adjacency.with_self_loops) if self.self_loops else adjacency

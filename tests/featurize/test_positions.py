@@ -232,6 +232,7 @@ def test_kind_0_is_the_neighbor_above_on_the_left():
             "position of receivers has 2 rows, but the adjacency has 3",
         ),
         (torch.arange(3), -1, SettingError, "radius must be at least 0, got -1"),
+        (torch.zeros(3, 2).long(), 2**40, SettingError, "makes more than 2,147,483,647 kinds of edge"),
         (torch.arange(3), (1, 2), SettingError, "radius has 2 numbers for 1 coordinates; give one for each"),
     ],
 )

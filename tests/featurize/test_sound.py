@@ -46,8 +46,10 @@ def test_frames_are_a_copy_of_the_signals_dtype():
             torch.zeros(2, RATE),
             r"a signal is one channel, \(samples,\); got float32 of shape \(2, 16000\)\. Mix a stereo",
         ),
-        (torch.zeros(RATE, dtype=torch.int16), r"float32 or float64; got int16 of shape .* 16-bit samples by 32768"),
-        (torch.zeros(RATE, dtype=torch.float16), "float32 or float64; got float16"),
+        (torch.zeros(RATE, dtype=torch.int16), r"float32 or float64; got int16 of shape .* Use signal / 32768"),
+        (torch.zeros(RATE, dtype=torch.uint8), r"got uint8 of shape .* Use \(signal\.float\(\) - 128\) / 128"),
+        (torch.zeros(RATE, dtype=torch.float16), r"float32 or float64; got float16 of shape .* Use signal\.float\(\)"),
+        ([0.0] * RATE, r"a signal is a tensor; got list, use torch\.as_tensor"),
         (torch.zeros(399), r"the signal has 399 samples, 0\.0249375 s, less than one window of 400"),
         (torch.zeros(0), "the signal has 0 samples"),
     ],
@@ -128,6 +130,14 @@ def test_bands_that_cannot_be(settings, words):
         log_mel(torch.zeros(RATE), RATE, **settings)
     with pytest.raises(SettingError, match=r"floor must be above 0, .*; got 0"):
         log_mel(torch.zeros(RATE), RATE, floor=0)
+    for floor in (1e-50, math.inf, math.nan):  # what float32 has no number for
+        with pytest.raises(SettingError, match=r"a number that torch\.float32 holds, 1\.2e-38 or more"):
+            log_mel(torch.zeros(RATE), RATE, floor=floor)
+    assert log_mel(torch.zeros(RATE).double(), RATE, floor=1e-50).isfinite().all()
+    with pytest.raises(SettingError, match="fft_size must be at least 2, got 0"):
+        mel_bands(2, 0, RATE)
+    with pytest.raises(SettingError, match=r"channels must be a whole number, got 20\.0"):
+        mel_bands(20.0, 512, RATE)
 
 
 @pytest.mark.parametrize("hz", [300.0, 1000.0, 3000.0, 6000.0])

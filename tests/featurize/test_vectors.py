@@ -66,6 +66,10 @@ def test_vocabularies_that_cannot_be():
         Vocabulary.of([["a", 7]])
     with pytest.raises(SettingError, match="a token is a text, got None"):
         Vocabulary((None,))
+    with pytest.raises(SettingError, match="a token is a text, got 5"):
+        Vocabulary(("a",), unknown=5)
+    with pytest.raises(SettingError, match=r"known is a list of tokens, got the text 'abc'; write \['abc'\]"):
+        Vocabulary("abc")
     with pytest.raises(SettingError, match="at_least must be at least 1, got 0"):
         Vocabulary.of(SENTENCES, at_least=0)
     with pytest.raises(SettingError, match=r"reserved is a list of tokens, got the text '<end>'; write \['<end>'\]"):

@@ -115,6 +115,14 @@ def test_weights_of_the_cross_attention_are_those_of_the_forward_pass():
     for handle in handles:
         handle.remove()
     weights = decoder.cross_attention_weights(inputs, ptr, memory, memory_ptr)
+    for block, (got, want) in enumerate(
+        zip(
+            small_decoder(dropout=0.5).train().cross_attention_weights(inputs, ptr, memory, memory_ptr),
+            weights,
+            strict=True,
+        )
+    ):
+        torch.testing.assert_close(got.edges, want.edges, rtol=0, atol=0, msg=f"block {block}: no dropout acts")
     assert len(weights) == len(seen) == 2
     pairs = [(len(tokens) + 1) * size for tokens, size in zip(SEQUENCES, SIZES, strict=True)]
     for got, want in zip(weights, seen, strict=True):
@@ -284,6 +292,17 @@ def test_next_tokens_are_packed_and_shifted_by_one():
     assert targets.tolist() == [2, 3, END, END, 4, END]
     assert ptr.tolist() == [0, 3, 4, 6]
     assert {each.dtype for each in (inputs, targets, ptr)} == {torch.int64}
+    for token in (1.7, -1, "a"):
+        with pytest.raises(SettingError, match="a token must be"):
+            next_tokens([[token]], START, END)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+def test_tokens_may_be_integers_of_any_size(dtype):
+    decoder, (memory, memory_ptr) = small_decoder(), sets_of(SIZES)
+    inputs, _, ptr = next_tokens(SEQUENCES, START, END)
+    want = decoder(inputs, ptr, memory, memory_ptr)
+    torch.testing.assert_close(decoder(inputs.to(dtype), ptr, memory, memory_ptr), want, rtol=0, atol=0)
 
 
 def learn(modules, loss_of, steps, learning_rate):
@@ -403,6 +422,10 @@ def test_settings_of_writing_out_of_range_are_refused(settings, words):
         ({"num_tokens": 0}, "num_tokens must be at least 1, got 0"),
         ({"longest": -1}, "longest must be at least 0, got -1"),
         ({"layers": 0}, "layers must be at least 1, got 0"),
+        ({"heads": 2.0}, "heads must be a whole number, got 2.0"),
+        ({"channels": 8.0}, "channels must be a whole number, got 8.0"),
+        ({"channels": -8}, "channels must be at least 1, got -8"),
+        ({"memory_channels": 0}, "memory_channels must be at least 1, got 0"),
         ({"heads": 3}, r"out_channels \(16\) must be a multiple of heads \(3\)"),
         ({"cross_normalizer": "sum"}, "normalizer must be 'softmax' or 'relu', got 'sum'"),
     ],

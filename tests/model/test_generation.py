@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 
-from graphattn.errors import SettingError
+from graphattn.errors import SettingError, ShapeError
 from graphattn.model.generation import Decoded, beam_search
 
 START, END = 9, 0
@@ -227,9 +227,16 @@ def test_scores_in_half_precision_are_summed_in_float32():
         ({"longest": -1}, "longest must be at least 0, got -1"),
         ({"length_penalty": -0.5}, r"length_penalty must be in \[0, 10\), got -0.5"),
         ({"length_penalty": 10}, r"length_penalty must be in \[0, 10\), got 10"),
+        ({"end": 1.5}, "end must be a whole number, got 1.5"),
+        ({"end": -1}, "end must be at least 0, got -1"),
         ({"end": 3}, "end must be one of the 3 tokens that are scored, from 0; got 3"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, words):
     with pytest.raises(SettingError, match=words):
         search(GARDEN_PATH, **settings)
+
+
+def test_a_scorer_of_other_rows_is_refused():
+    with pytest.raises(ShapeError, match=r"asked about 1 sequences .* got float32 of shape \(2, 3\)"):
+        beam_search(lambda tokens, *_: torch.zeros(2 * len(tokens), 3), 1, start=0, end=2, longest=2)

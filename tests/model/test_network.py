@@ -86,6 +86,21 @@ def test_outputs_of_edges_follow_the_callers_edges(readout):
     torch.testing.assert_close(network(Batch.from_data_list([GRAPHS[2], graph]))[GRAPHS[2].num_edges :], out)
 
 
+@pytest.mark.parametrize("readout", ["edge", "bond"])
+def test_added_self_loops_are_no_edges_to_read_out(readout):
+    network = GraphTransformer(3, 2, channels=8, layers=1, heads=2, readout=readout).eval()
+    x, adjacency = torch.randn(3, 3), Adjacency.from_edge_index(torch.tensor([[0, 1], [1, 2]]), 3)
+    looped = network(Data(x=x, edge_index=adjacency.with_self_loops()))
+    torch.testing.assert_close(looped, network(Data(x=x, edge_index=adjacency)))
+
+
+def test_adjacencies_that_pyg_did_not_join_are_refused():
+    graphs = [Data(x=torch.ones(2, 1), edge_index=Adjacency.complete(2)) for _ in range(2)]
+    network = GraphTransformer(1, 2, channels=8, layers=1, heads=2, readout="mean")
+    with pytest.raises(ShapeError, match=r"data\.edge_index is a list.*Adjacency\.batch"):
+        network(Batch.from_data_list(graphs))
+
+
 def test_an_adjacency_may_stand_for_edge_index():
     graph = GRAPHS[-1]
     for readout in ("attention", None, "edge"):
@@ -228,10 +243,10 @@ def test_build_network_follows_its_config():
         ({"dropout": "0.1"}, "dropout must be a number, got '0.1'"),
         ({"readout": None}, "readout must be sum, mean, max, attention, or several .* got None"),
         ({"self_loops": "no"}, "self_loops must be True or False, got 'no'"),
-        ({"readout": "sum+sum"}, r"or several of them joined by \+, got 'sum\+sum'"),
+        ({"readout": "sum+sum"}, r"several of them, each once, joined by \+, got 'sum\+sum'"),
         (
             {"readout": "median"},
-            "readout must be sum, mean, max, attention, or several of them joined by \\+, got 'median'",
+            "readout must be sum, mean, max, attention, or several of them, each once, joined by \\+, got 'median'",
         ),
     ],
 )

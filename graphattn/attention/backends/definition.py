@@ -44,7 +44,7 @@ class Definition:
                 first = int(call.adjacency.rowptr[receiver])
                 weights = weights * kept[first : first + len(senders)]
             rows.append((weights[..., None] * values).sum(0))
-        out = torch.stack(rows) if rows else value.new_zeros(0, *value.shape[1:])
+        out = torch.stack(rows) if rows else value[:0]
         return out.to(call.query.dtype)
 
 
