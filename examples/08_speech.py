@@ -53,7 +53,7 @@ class Plan:
 
 
 FULL = Plan((1000, 2000, 4000, 8000, 15_000, 30_000, 60_000), rounds=5, recordings=320, epochs=12, strangers=100)
-QUICK = Plan((500, 1500), rounds=3, recordings=32, epochs=4, strangers=16)
+QUICK = Plan((500, 3000), rounds=3, recordings=32, epochs=4, strangers=16)
 
 
 @dataclass(frozen=True)
