@@ -83,8 +83,8 @@ def main(output: Path, *, quick: bool) -> Comparison:  # noqa: ARG001 (there is 
     table(grown, f"longer vectors, weights by softmax; an additive score cannot pass sum |a| = {found.bound:.2f}")
     draw(found, output)
     print(
-        "\nSoftmax gives everybody a share of 1; ReLU leaves out whoever scores below 0 and owes nobody a sum. "
-        "Longer vectors raise a dot product without limit, an additive score not."
+        "\nSoftmax gives everybody a share of 1; ReLU leaves out whoever scores below 0, and its rows need not sum to "
+        "1. Longer vectors raise a dot product without limit, an additive score not."
     )
     return found
 

@@ -85,8 +85,8 @@ def main(output: Path, *, quick: bool) -> Heads:
     draw(networks, accuracies, unseen, output)
     print(
         f"\nTwo heads answer both questions about {statistics.mean(accuracies[2]):.1%} of the members, one head of the "
-        f"same total width about {statistics.mean(accuracies[1]):.1%}: as many as one who knows one answer and guesses "
-        "the other."
+        f"same total width about {statistics.mean(accuracies[1]):.1%}; who knows one answer and guesses the other is "
+        "right about 50 %."
     )
     return Heads(by_hand, by_layer, parameters, accuracies)
 

@@ -224,9 +224,7 @@ def main(output: Path, *, quick: bool) -> Results:
         tagged[name] = tuple(TAGS[tag] for tag in network(famous).argmax(-1).tolist())
     report(rows, tagged)
     picture(rows, output)
-    print(
-        "A window is right as far as it reaches, and grows to reach farther; attention is right everywhere, as it is."
-    )
+    print("A window is right as far as it reaches, and needs more parameters to reach farther; attention needs none.")
     return Results(tuple(rows), tagged)
 
 

@@ -66,7 +66,7 @@ def main(output: Path, *, quick: bool) -> dict[str, Result]:
     worst, best = (choose(results, key=lambda name: results[name].accuracy) for choose in (min, max))
     print(
         f"\nEvery network reads at least {results[worst].accuracy:.1%} of the held-out images right ({worst}), the "
-        f"best {results[best].accuracy:.1%} ({best}); attention to near pixels scores an eighth of the pairs."
+        f"best {results[best].accuracy:.1%} ({best})."
     )
     return results
 

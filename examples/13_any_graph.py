@@ -1,30 +1,32 @@
 """Any graph: a networkx graph in, a class per node out, drawn with attention as edge thickness.
 
-Zachary's karate club split in two. From the final side of four members and the friendships alone, the network says
-which side the other thirty took. Run: python examples/13_any_graph.py --output out
+First graphs of all kinds go through one layer: with names for nodes, directed, with parallel edges and self loops, as
+sparse and as dense matrices. Then Zachary's karate club splits in two: from the final side of four members and the
+friendships alone, the network says which side the other thirty took. The full run takes some seconds.
+Run: python examples/13_any_graph.py --output out
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("Agg")  # draw to a file, with or without a screen
-
-import matplotlib.pyplot as plt
 import networkx as nx
 import torch
+from lesson import COLORS, figure, save, settings, table
+from scipy import sparse
+from torch import Tensor
 from torch.nn import functional
+from torch_geometric.data import Data
 
 import graphattn as ga
 
 KNOWN = (0, 1, 32, 33)  # the instructor, the officer and the best friend of each
-COLORS = ("#e69f00", "#56b4e9")  # Okabe and Ito's, told apart by every kind of eye
+SIDES = (COLORS[1], COLORS[5])
 
 
-def main(output: Path) -> float:
-    """Train, print the accuracy on the unknown members, draw; returns the accuracy."""
+def main(output: Path, *, quick: bool) -> float:  # noqa: ARG001 (there is nothing to shorten)
+    """Show graphs of all kinds, learn the sides, print, draw; returns the accuracy on the unknown members."""
+    report(forms())
+    missing_attribute()
     torch.manual_seed(0)
     club = nx.karate_club_graph()
     data = ga.from_networkx(club)
@@ -48,18 +50,74 @@ def main(output: Path) -> float:
     unknown = torch.ones(data.num_nodes, dtype=torch.bool)
     unknown[list(KNOWN)] = False
     accuracy = float((guess == truth)[unknown].float().mean())
-    print(f"told the side of {len(KNOWN)} members, right about {accuracy:.0%} of the other {int(unknown.sum())}")
+    print(
+        f"\nThe karate club: told the side of {len(KNOWN)} members, right about {accuracy:.0%} of the other "
+        f"{int(unknown.sum())}"
+    )
 
-    output.mkdir(parents=True, exist_ok=True)
-    draw(ga.to_networkx(data, edges={"attention": attention}), guess, truth, output / "karate_club.png")
-    print(f"drawn in {output / 'karate_club.png'}")
+    draw(ga.to_networkx(data, edges={"attention": attention}), guess, truth, output)
     return accuracy
 
 
-def draw(graph: "nx.Graph[Any]", guess: torch.Tensor, truth: torch.Tensor, path: Path) -> None:
+def forms() -> dict[str, Data]:
+    """Friends of Ann as graphs of all kinds; the first four are one graph."""
+    friends = nx.Graph([("Ann", "Bo"), ("Bo", "Cy"), ("Cy", "Ann"), ("Cy", "Di")])
+    matrix = nx.to_scipy_sparse_array(friends)
+    calls: nx.MultiDiGraph[str] = nx.MultiDiGraph([("Ann", "Bo"), ("Ann", "Bo"), ("Bo", "Cy"), ("Di", "Di")])
+    pairs = [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1), (2, 3), (3, 2)]
+    return {
+        "networkx, names for nodes": ga.from_networkx(friends),
+        "SciPy, sparse": ga.from_matrix(sparse.coo_array(matrix)),
+        "NumPy, dense": ga.from_matrix(matrix.toarray()),
+        "PyG": Data(edge_index=torch.tensor(pairs).T, num_nodes=4),
+        "networkx, directed": ga.from_networkx(nx.DiGraph(friends.edges)),
+        "networkx, parallel edges and a self loop": ga.from_networkx(calls),
+    }
+
+
+def attended(graph: Data) -> Tensor:
+    """(N, 4) one layer of attention on the nodes' numbers, the same for every graph."""
+    torch.manual_seed(0)
+    layer = ga.GraphAttention(4, 4, heads=2)
+    with torch.no_grad():
+        out: Tensor = layer(torch.eye(graph.num_nodes), graph.edge_index)
+    return out
+
+
+def report(graphs: dict[str, Data]) -> None:
+    """Print what each graph became, and how far its outputs are from those of the first."""
+    first = attended(next(iter(graphs.values())))
+    rows = []
+    for name, graph in graphs.items():
+        seen, _ = ga.Adjacency.from_edge_index(graph.edge_index, graph.num_nodes).row(2)
+        rows.append(
+            {
+                "graph": name,
+                "nodes": ", ".join(map(str, getattr(graph, "nodes", range(graph.num_nodes)))),
+                "directed edges": graph.num_edges,
+                "node 2 sees": ", ".join(map(str, sorted(seen.tolist()))),
+                "outputs differ by": f"{float((attended(graph) - first).abs().max()):.0e}",
+            }
+        )
+    table(rows, "One layer of attention on graphs of all kinds")
+
+
+def missing_attribute() -> None:
+    """What is said where a node lacks what is asked for."""
+    graph = nx.Graph([("Ann", "Bo")])
+    graph.nodes["Ann"]["age"] = 30
+    try:
+        ga.from_networkx(graph, node_features=["age"])
+    except ga.GraphattnError as refusal:
+        print(f"\nOf a graph in which Bo has no age: {refusal}")
+    filled = ga.from_networkx(graph, node_features=["age"], fill=0)
+    print(f"With fill=0 the ages are {filled.x.flatten().tolist()}.")
+
+
+def draw(graph: "nx.Graph[Any]", guess: Tensor, truth: Tensor, output: Path) -> None:
     """Color: the side guessed. Square: its side was told. Red rim: wrong. Thickness: attention along an edge."""
     place = nx.spring_layout(graph.to_undirected(), seed=4, k=0.35)
-    figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
+    drawn, axes = figure(width=8, height=6)
     widths = [8 * graph.edges[edge]["attention"] for edge in graph.edges]
     nx.draw_networkx_edges(
         graph,
@@ -78,7 +136,7 @@ def draw(graph: "nx.Graph[Any]", guess: torch.Tensor, truth: torch.Tensor, path:
             ax=axes,
             nodelist=list(members),
             node_shape=shape,
-            node_color=[COLORS[int(guess[member])] for member in members],
+            node_color=[SIDES[int(guess[member])] for member in members],
             edgecolors=["black" if guess[member] == truth[member] else "red" for member in members],
             linewidths=[1 if guess[member] == truth[member] else 3 for member in members],
         )
@@ -87,11 +145,9 @@ def draw(graph: "nx.Graph[Any]", guess: torch.Tensor, truth: torch.Tensor, path:
         "Karate club: side guessed (color), told (square), wrong (red rim), attention of layer 1 (thickness)"
     )
     axes.set_axis_off()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    save(drawn, output, "karate_club.png")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--output", type=Path, default=Path("out"), help="folder for the picture")
-    main(parser.parse_args().output)
+    given = settings(__doc__)
+    main(given.output, quick=given.quick)

@@ -40,7 +40,7 @@ class GAT(nn.Module):
         return out
 
     def drop_words(self, papers: Tensor) -> Tensor:
-        """Dropout of the words that a paper has; of a hundred others, ninety-nine are zero and need no luck."""
+        """Dropout of the words that a paper has alone: the others are zero either way, and are nearly all."""
         if not self.training:
             return papers
         paper, word = papers.nonzero(as_tuple=True)

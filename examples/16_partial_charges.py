@@ -1,9 +1,10 @@
 """One number per vector: the partial charge of every atom, for molecules the network has never seen.
 
-Gasteiger and Marsili (1980) let charge flow along each bond toward the more electronegative atom, again and again and
-less each time, until the atoms agree. A network of attention along bonds learns the outcome from molecules alone. One
-sees what an atom's own description is worth, and what each block of attention adds: it lets an atom hear from one bond
-farther away. The full run takes about a minute on two cores. Run: python examples/16_partial_charges.py --output out
+Gasteiger and Marsili (1980) let charge flow along each bond toward the more electronegative atom, again and again,
+half as much each time, so that it stops before the atoms are equal. A network of attention along bonds learns the
+outcome from molecules alone. One sees what an atom's own description is worth, and what each block of attention adds:
+it lets an atom hear from one bond farther away. The full run takes about a minute on two cores.
+Run: python examples/16_partial_charges.py --output out
 """
 
 from collections.abc import Sequence

@@ -9,8 +9,9 @@ def test_both_learn_on_the_same_folds(tmp_path):
     zips = {name: shared_file(f"graphs/tu/{name}.zip") for name in ("ENZYMES", "MUTAG")}
     folds = shared_file("graphs/tu/ENZYMES_splits.json.gz")
     accuracies = example.main(tmp_path, zips["ENZYMES"], folds, zips["MUTAG"], quick=True)
-    assert accuracies["MUTAG"]["graphattn"][0] > 0.65  # two classes, the larger has 66 %
-    assert accuracies["ENZYMES"]["graphattn"][0] > 1 / 6
+    for contestant in ("graphattn", "PyG's GATv2"):
+        assert accuracies["MUTAG"][contestant][0] > 0.7  # of this fold the larger class has 68 %
+        assert accuracies["ENZYMES"][contestant][0] > 1.5 / 6
     assert set(accuracies["ENZYMES"]) == {"graphattn", "PyG's GATv2"}
     assert is_picture(tmp_path / "15_graph_classes.png")
 

@@ -7,7 +7,7 @@ from example_modules import is_picture, load
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:3 molecules occur more than once with different labels")
 def test_a_few_epochs_are_far_better_than_the_mean(tmp_path, capsys):
-    errors = load("19_molecule_property").main(tmp_path, epochs=4)
+    errors = load("19_molecule_property").main(tmp_path, quick=True)
     assert set(errors) == {
         "graphattn",
         "the mean",

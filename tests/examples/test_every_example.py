@@ -1,5 +1,6 @@
 """Every example is tested, listed, and runs as a user runs it."""
 
+import re
 import subprocess
 import sys
 
@@ -17,10 +18,11 @@ def run(name: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
 def test_every_example_is_tested_and_listed():
     tests = {path.name for path in EXAMPLES.parent.glob("tests/examples/test_*.py")}
     listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    assert len(NUMBERED) >= 19
+    assert len(NUMBERED) >= 20
     for path in NUMBERED:
         assert f"test_{path.name}" in tests
         assert f"({path.name})" in listed
+        assert re.search(r"= (settings|parser)\(__doc__\)", path.read_text(encoding="utf-8"))  # both have --quick
 
 
 def test_an_example_runs_from_the_command_line(tmp_path):
