@@ -11,7 +11,7 @@ def test_both_learn_on_the_same_folds(tmp_path):
     accuracies = example.main(tmp_path, zips["ENZYMES"], folds, zips["MUTAG"], quick=True)
     for contestant in ("graphattn", "PyG's GATv2"):
         assert accuracies["MUTAG"][contestant][0] > 0.7  # of this fold the larger class has 68 %
-        assert accuracies["ENZYMES"][contestant][0] > 1.5 / 6
+        assert accuracies["ENZYMES"][contestant][0] > 0.2  # six classes of equal size
     assert set(accuracies["ENZYMES"]) == {"graphattn", "PyG's GATv2"}
     assert is_picture(tmp_path / "15_graph_classes.png")
 
